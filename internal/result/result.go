@@ -1,0 +1,211 @@
+// Package result is the result file of a survey, claimbench.result/v1: its types, its JSON Schema, load and
+// save. It measures nothing and judges nothing.
+package result
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Schema names the format of a result file and its major version.
+const Schema = "claimbench.result/v1"
+
+// A File is one survey: what was run, where, and what was found.
+type File struct {
+	Schema     string    `json:"schema"`
+	Tool       Tool      `json:"tool"`
+	Started    time.Time `json:"started"`
+	DurationS  float64   `json:"duration_s"`
+	Seed       uint64    `json:"seed"`
+	Incomplete string    `json:"incomplete,omitempty"` // why the survey ended early; empty when it did not
+	Conditions []string  `json:"conditions,omitempty"` // the settings the survey ran under, as key=value
+	Host       Host      `json:"host"`
+	Targets    []Target  `json:"targets"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Tool is the program that wrote the file.
+type Tool struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Host is the machine that the contenders ran on. What could not be read is absent, not zero.
+type Host struct {
+	Name           string `json:"name"`
+	Kernel         string `json:"kernel"`
+	OS             string `json:"os"`
+	Arch           string `json:"arch"`
+	CPUs           int    `json:"cpus"`                     // online on this host
+	CPUsAllowed    string `json:"cpus_allowed"`             // the list this process may run on, "0-3,8"
+	Container      string `json:"container,omitempty"`      // docker, podman, kubernetes, lxc, ...; empty on a plain host
+	Virtualization string `json:"virtualization,omitempty"` // kvm, uml, wsl, ...; empty on bare metal
+	BootID         string `json:"boot_id,omitempty"`
+	Clock          string `json:"clock,omitempty"` // the kernel's clock source
+	NTP            string `json:"ntp,omitempty"`   // "synchronised" or "unsynchronised" by adjtimex(2)
+	PIDNamespace   string `json:"pid_namespace,omitempty"`
+	UID            int    `json:"uid"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Target is one directory under survey.
+type Target struct {
+	Name     string    `json:"name"`
+	Scope    Scope     `json:"scope"`
+	ScopeWhy string    `json:"scope_why,omitempty"`
+	Routes   []Route   `json:"routes"`
+	Sentence string    `json:"sentence"` // the verdict on the whole target, for a person
+	Warnings []string  `json:"warnings,omitempty"`
+	Findings []Finding `json:"findings"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Scope says how far apart the contenders were. Evidence at one scope says nothing about a wider one.
+type Scope string
+
+// The scopes, from narrow to wide.
+const (
+	ScopeProcess Scope = "process" // one superblock
+	ScopeMount   Scope = "mount"   // several superblocks of one share, one client to the server
+	ScopeClient  Scope = "client"  // distinct clients of the server on one kernel
+	ScopeHost    Scope = "host"    // several kernels
+)
+
+// A Route is one way to reach a target.
+type Route struct {
+	Path       string            `json:"path"`
+	Host       string            `json:"host,omitempty"`
+	Mount      string            `json:"mount,omitempty"` // the mount point
+	FSType     string            `json:"fstype,omitempty"`
+	Source     string            `json:"source,omitempty"`
+	Root       string            `json:"root,omitempty"`          // the part of the filesystem that is mounted there
+	Options    []string          `json:"options,omitempty"`       // per mount
+	SuperOpts  []string          `json:"super_options,omitempty"` // per superblock
+	LockOpts   []string          `json:"lock_options,omitempty"`  // of both, those that switch locks off or make them local
+	Superblock string            `json:"superblock,omitempty"`    // major:minor
+	NetNS      string            `json:"net_namespace,omitempty"` // of the surveying process
+	NFS        *NFS              `json:"nfs,omitempty"`
+	Statfs     map[string]uint64 `json:"statfs,omitempty"` // name_max, block_size, blocks_free, inodes_free, type
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// NFS is what tells one NFS client, server and lock setting from another.
+type NFS struct {
+	Version    string `json:"version,omitempty"`     // "3", "4.2"
+	Server     string `json:"server,omitempty"`      // the address mounted from
+	ClientAddr string `json:"client_addr,omitempty"` // clientaddr= of an NFSv4 mount
+	ClientID   string `json:"client_id,omitempty"`   // the client identifier of the network namespace, when set
+	LocalLock  string `json:"local_lock,omitempty"`
+	Foreign    bool   `json:"foreign,omitempty"` // mounted from another network namespace than the reader's
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Verdict is the answer of a probe. The zero value is not a verdict; saving it is an error.
+type Verdict string
+
+// The verdicts. Only Holds and Broken are statements about the filesystem's behaviour under contention.
+const (
+	Holds       Verdict = "holds"
+	Broken      Verdict = "broken"
+	Unsupported Verdict = "unsupported" // the filesystem refuses the operation; the errno is in Errnos
+	Hung        Verdict = "hung"        // no answer within the deadline
+	Unproven    Verdict = "unproven"    // too little evidence, or a control that did not fire; Reason says which
+)
+
+// A Finding is what a probe reports about one promise.
+type Finding struct {
+	Promise    string             `json:"promise"`
+	Verdict    Verdict            `json:"verdict"`
+	Class      string             `json:"class,omitempty"` // of a lock: enforced, local-only, no-op
+	Scope      Scope              `json:"scope"`
+	Rounds     int                `json:"rounds"`
+	Contested  int                `json:"contested"`
+	Violations int                `json:"violations"`
+	Upper95    *float64           `json:"upper95,omitempty"` // one-sided 95 % Clopper-Pearson bound on the rate of violation per contested round
+	Control    *Control           `json:"control,omitempty"`
+	Errnos     map[string]int     `json:"errnos,omitempty"`  // every errno seen, with its count; success is not an errno
+	Kinds      map[string]int     `json:"kinds,omitempty"`   // violations by kind
+	Figures    map[string]float64 `json:"figures,omitempty"` // the unit is the last word of each name
+	Reason     string             `json:"reason"`            // one sentence
+	Advice     string             `json:"advice,omitempty"`  // what to change, for every verdict but holds
+	Warnings   []string           `json:"warnings,omitempty"`
+	DurationS  float64            `json:"duration_s"`
+
+	Counterexample *Counterexample `json:"counterexample,omitempty"`
+	Violated       []Round         `json:"violated,omitempty"` // raw events of violated rounds, whole; the first ones when there are very many
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Control is the positive control of a finding: a variant known to be wrong, run by the same harness on the
+// same target. It fired if Violations is not 0.
+type Control struct {
+	Name       string  `json:"name"` // what is wrong with it
+	Rounds     int     `json:"rounds"`
+	Contested  int     `json:"contested"`
+	Violations int     `json:"violations"`
+	FirstS     float64 `json:"first_s,omitempty"` // seconds to the first violation
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Counterexample is one violation, in words and as raw events.
+type Counterexample struct {
+	Kind     string `json:"kind"`
+	Sentence string `json:"sentence"`
+	Round    Round  `json:"round"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// A Round is the raw record of one synchronised attempt.
+type Round struct {
+	Operation string  `json:"operation"`
+	Number    int     `json:"number"`
+	Phase     string  `json:"phase"` // tight, scan, cold or step
+	Events    []Event `json:"events"`
+	After     *After  `json:"after,omitempty"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// An Event is one contender's attempt. Times are CLOCK_MONOTONIC of one kernel, in nanoseconds. Return is 0
+// when the contender never came back: the operation may have happened.
+type Event struct {
+	Contender int    `json:"contender"`
+	Route     int    `json:"route"`
+	PID       int    `json:"pid,omitempty"`
+	CPU       int    `json:"cpu"`
+	Invoke    int64  `json:"invoke_ns"`
+	Return    int64  `json:"return_ns"`
+	Released  int64  `json:"released_ns,omitempty"` // of a lock: when the holder began to let go
+	Errno     string `json:"errno,omitempty"`       // "" is success
+	Inode     uint64 `json:"inode,omitempty"`
+	Links     uint32 `json:"links,omitempty"`
+	Saw       uint64 `json:"saw,omitempty"` // what was read, as the operation defines it
+
+	Unknown jsontext.Value `json:",unknown"`
+}
+
+// After is what one contender found under the round's name when every contender had tried.
+type After struct {
+	By    int    `json:"by"`
+	Errno string `json:"errno,omitempty"` // of the look at the name; ENOENT when nothing is there
+	Inode uint64 `json:"inode,omitempty"`
+	Links uint32 `json:"links,omitempty"`
+	Mode  uint32 `json:"mode,omitempty"`
+	Size  int64  `json:"size,omitempty"`
+	Owner int    `json:"owner"` // the contender whose mark the object carries; -1 when it carries none
+	Saw   uint64 `json:"saw,omitempty"`
+
+	Unknown jsontext.Value `json:",unknown"`
+}
