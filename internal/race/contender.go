@@ -1,0 +1,219 @@
+package race
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// contendArg is the hidden first argument by which this binary knows that it is a contender.
+const contendArg = "contend"
+
+// Contend does not return when the process was started as a contender: it then serves the line with the given
+// operations, which must be the same table as the parent's, and exits. Call it first thing in main, and in the
+// TestMain of a test that starts a line.
+func Contend(ops []Op) {
+	if len(os.Args) != 4 || os.Args[1] != contendArg {
+		return
+	}
+	if err := contend(ops, os.Args[2], os.Args[3]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func contend(ops []Op, id, cpu string) error {
+	lockThread()
+	i, err := strconv.Atoi(id)
+	if err != nil || i < 0 || i >= MaxContenders {
+		return fmt.Errorf("contender number %q", id)
+	}
+	if err := settleOn(cpu); err != nil {
+		return err
+	}
+	sh, err := mapShared(shmFD)
+	if err != nil {
+		return err
+	}
+	unix.CloseOnExec(shmFD)
+	unix.Umask(0) // the mode of what a contender makes carries its number
+	c := &contender{sh: sh, s: &sh.slots[i], ops: ops, parent: os.Getppid(), env: newEnv(i)}
+	c.s.tid = int32(unix.Gettid())
+	c.serve()
+	return nil
+}
+
+// settleOn pins the process to one CPU, where it was allowed to run before, and takes it out of wake-up
+// preemption: a woken contender must not push the leader of its lane off the CPU (sched(7), SCHED_BATCH).
+// A kernel or seccomp filter that refuses either costs contention, not correctness.
+func settleOn(cpu string) error {
+	k, err := strconv.Atoi(cpu)
+	if err != nil {
+		return fmt.Errorf("CPU number %q", cpu)
+	}
+	var set unix.CPUSet
+	set.Set(k)
+	_ = unix.SchedSetaffinity(0, &set)
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}, 0)
+	return nil
+}
+
+type contender struct {
+	sh     *shared
+	s      *slot
+	ops    []Op
+	parent int
+	env    *Env
+}
+
+// serve does job after job until the parent is gone.
+func (c *contender) serve() {
+	for done := uint32(0); ; {
+		gen := c.s.gen.Load()
+		if gen == done {
+			futexWait(&c.s.gen, gen, nap)
+			if os.Getppid() != c.parent {
+				return
+			}
+			continue
+		}
+		c.do(&c.s.job)
+		done = gen
+		c.s.done.Store(done)
+		c.sh.bell.Add(1)
+		futexWake(&c.sh.bell)
+	}
+}
+
+func (c *contender) do(j *job) {
+	switch j.kind {
+	case jobDir:
+		ev := c.stepEvent()
+		ev.Errno = uint32(c.env.enter(&c.s.path))
+	case jobRace:
+		c.race(&c.ops[j.op], j)
+	case jobStep:
+		c.step(&c.ops[j.op], j)
+	}
+}
+
+// stepEvent is where a scripted attempt is recorded: a row of the batch of its own, so that several contenders
+// can be at different steps.
+func (c *contender) stepEvent() *Event {
+	ev := &c.sh.events[c.env.ID]
+	*ev = Event{}
+	return ev
+}
+
+func (c *contender) step(op *Op, j *job) {
+	e, ev := c.env, c.stepEvent()
+	e.N, e.Arg = int(j.n), j.arg
+	e.at(j.first, false)
+	if op.Prepare != nil {
+		if errno := op.Prepare(e); errno != 0 {
+			ev.Unready, ev.Errno = true, uint32(errno)
+			return
+		}
+	}
+	attempt(op, e, ev, 0)
+	if op.Observe != nil {
+		op.Observe(e, ev)
+	}
+}
+
+func (c *contender) race(op *Op, j *job) {
+	e := c.env
+	e.N, e.Arg = int(j.n), j.arg
+	var opened unix.Errno
+	if op.Open != nil {
+		e.at(j.first, j.phase == Cold)
+		opened = op.Open(e)
+	}
+	if c.rounds(op, j, opened) {
+		c.sweep(op, j)
+	}
+	if op.Close != nil {
+		op.Close(e)
+	}
+}
+
+// rounds runs the batch, and reports whether it came to its end.
+func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
+	e, n := c.env, int(j.n)
+	run := newRunner(c.sh, e.ID, j)
+	var last *Event
+	for i := range int(j.rounds) {
+		ev := &c.sh.roundEvents(i, n)[e.ID]
+		*ev = Event{}
+		number := j.first + int64(i)
+		if j.phase == Cold {
+			unix.Nanosleep(&unix.Timespec{Nsec: j.pause % 1e9, Sec: j.pause / 1e9}, nil)
+		}
+		e.at(number, j.phase == Cold)
+		ready := opened
+		if ready == 0 && op.Prepare != nil {
+			ready = op.Prepare(e)
+		}
+		c.s.progress.Add(1)
+		if !run.line(uint32(i+1), j.startOffset(&run, number)) {
+			return false
+		}
+		if ready == 0 {
+			attempt(op, e, ev, 0)
+			if op.Observe != nil {
+				op.Observe(e, ev)
+			}
+		} else {
+			ev.Unready, ev.Errno = true, uint32(ready)
+		}
+		if op.Settle != nil && last != nil {
+			e.at(number-1, j.phase == Cold)
+			op.Settle(e, last)
+		}
+		last = ev
+	}
+	if !run.arrive(uint32(j.rounds + 1)) {
+		return false
+	}
+	if op.Settle != nil {
+		op.Settle(e, last)
+	}
+	return true
+}
+
+// attempt brackets the operation with its two times and nothing else.
+//
+//go:nosplit
+func attempt(op *Op, e *Env, ev *Event, _ int) {
+	ev.Invoke = now()
+	errno := op.Attempt(e, ev)
+	ev.Return = now()
+	ev.Errno = uint32(errno)
+}
+
+// sweep looks at and removes what the batch left; each round is one contender's.
+func (c *contender) sweep(op *Op, j *job) {
+	e, n := c.env, int(j.n)
+	for i := range int(j.rounds) {
+		number := j.first + int64(i)
+		if int(number%int64(n)) != e.ID {
+			continue
+		}
+		e.at(number, j.phase == Cold)
+		a := &c.sh.after[i]
+		*a = After{By: int16(e.ID), Owner: NoOwner}
+		if op.After != nil {
+			op.After(e, a)
+		}
+		if op.Clean != nil {
+			op.Clean(e)
+		}
+		if j.phase == Cold {
+			e.removeParent()
+		}
+		c.s.progress.Add(1)
+	}
+}

@@ -1,0 +1,168 @@
+// Package race is the starting line: it makes processes attempt one operation at the same instant, many times,
+// and records what each of them saw.
+//
+// Contenders are this binary, executed again. They share one memory mapping with the parent, which holds the
+// barrier and one fixed-size event record per contender and round, so that what a contender did outlives a
+// SIGKILL. Rounds run in batches, without a trip to the parent; cleaning up happens at the end of a batch.
+//
+// The package measures. It counts a round as contested when the winner's interval overlaps another's, and leaves
+// every other judgement to its caller. Its one caveat: on a single CPU two processes are inside a system call at
+// once only where the call blocks, so that on a local filesystem few rounds, or none, are contested there.
+package race
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// MaxContenders is the largest number of contenders on one line.
+const MaxContenders = 64
+
+// An Op is what every contender attempts in a round. All functions but Attempt may be nil. They run in the
+// contender's process; those called between the barrier's release and the system call must not allocate, and
+// carry go:nosplit so that the scheduler has no point to intervene at.
+type Op struct {
+	Name string
+
+	// Open is called once per batch, before the first round.
+	Open func(*Env) unix.Errno
+
+	// Prepare is called before each round, off the critical path. After an error the contender stays away from
+	// the round, and its event says so with Unready.
+	Prepare func(*Env) unix.Errno
+
+	// Attempt performs the operation. It returns 0 for success; it may fill the event's Role, Inode and Saw.
+	Attempt func(*Env, *Event) unix.Errno
+
+	// Observe is called after the attempt, with its times already taken.
+	Observe func(*Env, *Event)
+
+	// Settle is called when every contender has tried the round: a lock is let go here. It runs while the next
+	// round is under way, so a winner lingers for a whole round.
+	Settle func(*Env, *Event)
+
+	// After is called by one contender per round, at the end of the batch: what is there now?
+	After func(*Env, *After)
+
+	// Clean is called by the same contender, and removes what the round left.
+	Clean func(*Env)
+
+	// Close is called once per batch, when the rounds are over.
+	Close func(*Env)
+}
+
+// A Role tells apart the parts that contenders play in one round.
+type Role uint8
+
+// The roles. Racers compete for one success; a writer changes something while readers look.
+const (
+	Racer Role = iota
+	Writer
+	Reader
+)
+
+// An Event is the record of one attempt. Times are CLOCK_MONOTONIC in nanoseconds. Return is 0 while the
+// attempt has not come back: it may have happened.
+type Event struct {
+	Invoke   int64
+	Return   int64
+	Released int64  // when a holder began to let go of what it held
+	Inode    uint64 // of the object that the contender made or opened
+	Saw      uint64 // what it read, as the operation defines it
+	Errno    uint32
+	Links    uint32
+	Role     Role
+	Unready  bool // the preparation failed; Errno is its errno
+	_        [6]byte
+}
+
+// Won reports whether the attempt succeeded at what only one may do.
+func (e *Event) Won() bool { return e.Return != 0 && e.Errno == 0 && e.Role != Reader && !e.Unready }
+
+// An After is what one contender found under the round's name when every contender had tried.
+type After struct {
+	Inode uint64
+	Size  int64
+	Saw   uint64
+	Errno uint32 // of the look
+	Mode  uint32
+	Links uint32
+	By    int16 // the contender that looked
+	Owner int16 // the contender whose mark the object carries; NoOwner if it carries none
+}
+
+// NoOwner is the Owner of an object that carries no contender's mark.
+const NoOwner = -1
+
+// A Phase says how the starts of a round were placed.
+type Phase uint8
+
+// The phases.
+const (
+	Tight Phase = iota // all start together; offsets adapt until wins are spread
+	Scan               // the start of one CPU's contender sweeps the width of the operation
+	Cold               // after a pause, in a fresh parent directory
+	Step               // a single scripted attempt, not a race
+)
+
+func (p Phase) String() string { return [...]string{"tight", "scan", "cold", "step"}[p] }
+
+// A Round is one synchronised attempt by all contenders.
+type Round struct {
+	Number int
+	Phase  Phase
+	Events []Event // by contender
+	After  After
+}
+
+// Contested reports whether a winner's closed interval overlaps another contender's; in a round without a
+// winner, whether any two overlap.
+func (r *Round) Contested() bool {
+	won := false
+	for i := range r.Events {
+		if r.Events[i].Won() {
+			won = true
+			if r.overlaps(i) {
+				return true
+			}
+		}
+	}
+	if won {
+		return false
+	}
+	for i := range r.Events {
+		if r.overlaps(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Round) overlaps(i int) bool {
+	a := &r.Events[i]
+	for j := range r.Events {
+		b := &r.Events[j]
+		if i != j && a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end() && b.Invoke <= a.end() {
+			return true
+		}
+	}
+	return false
+}
+
+// end is when the attempt was over; one that never came back is never over.
+func (e *Event) end() int64 {
+	if e.Return == 0 {
+		return 1<<63 - 1
+	}
+	return e.Return
+}
+
+// Winners returns the indices of the contenders that won.
+func (r *Round) Winners() []int {
+	var w []int
+	for i := range r.Events {
+		if r.Events[i].Won() {
+			w = append(w, i)
+		}
+	}
+	return w
+}

@@ -1,0 +1,189 @@
+package race
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// A Plan says how many rounds to run, and of which kind.
+type Plan struct {
+	Contenders int
+	Rounds     int           // contested rounds wanted
+	Time       time.Duration // at most; checked between batches
+	ScanShare  float64       // of the rounds
+	ColdRounds int
+	ColdPause  time.Duration
+	Arg        uint64 // handed to the operation
+}
+
+// A Tally is what a race amounted to.
+type Tally struct {
+	Rounds    [3]int // by phase
+	Contested [3]int
+	Wins      []int   // by contender
+	Durations []int64 // of a sample of the attempts in tight rounds, ns
+	Elapsed   time.Duration
+}
+
+// Total returns the rounds and the contested rounds of all phases.
+func (t *Tally) Total() (rounds, contested int) {
+	for p := range t.Rounds {
+		rounds += t.Rounds[p]
+		contested += t.Contested[p]
+	}
+	return rounds, contested
+}
+
+const (
+	batchTime   = 15 * time.Millisecond
+	firstBatch  = 16
+	coldBatch   = 8
+	durationCap = 1 << 14 // attempts whose duration is kept
+)
+
+// Race runs rounds of an operation until the plan is fulfilled, the time is up, or each returns false. The round
+// that each sees is valid during the call only.
+//
+// After an error the tally holds what was counted until then.
+func (l *Line) Race(ctx context.Context, op string, plan Plan, each func(*Round) bool) (Tally, error) {
+	r := &running{
+		Line: l, op: l.op(op), name: op, plan: plan, began: time.Now(),
+		offsets: make([]int64, plan.Contenders), width: 2000, size: firstBatch,
+		tally: Tally{Wins: make([]int, plan.Contenders)},
+	}
+	err := r.all(ctx, each)
+	r.tally.Elapsed = time.Since(r.began)
+	return r.tally, err
+}
+
+// running is a race under way.
+type running struct {
+	*Line
+	op      uint32
+	name    string
+	plan    Plan
+	began   time.Time
+	offsets []int64
+	width   int64 // of the operation, ns
+	size    int   // rounds in the next tight or scan batch
+	tally   Tally
+}
+
+func (r *running) all(ctx context.Context, each func(*Round) bool) error {
+	for {
+		_, contested := r.tally.Total()
+		if contested >= r.plan.Rounds || time.Since(r.began) >= r.plan.Time {
+			return nil
+		}
+		if more, err := r.batch(ctx, r.nextPhase(contested), each); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// nextPhase keeps the shares of the phases in step with the progress of the race. Scans wait for the first tight
+// batches, which tell how wide the operation is.
+func (r *running) nextPhase(contested int) Phase {
+	progress := max(float64(contested)/float64(r.plan.Rounds), float64(time.Since(r.began))/float64(r.plan.Time))
+	hot := r.tally.Rounds[Tight] + r.tally.Rounds[Scan]
+	switch {
+	case hot < 4*firstBatch:
+		return Tight
+	case float64(r.tally.Rounds[Cold]) < progress*float64(r.plan.ColdRounds):
+		return Cold
+	case float64(r.tally.Rounds[Scan]) < float64(hot)*r.plan.ScanShare:
+		return Scan
+	}
+	return Tight
+}
+
+func (r *running) batch(ctx context.Context, phase Phase, each func(*Round) bool) (more bool, err error) {
+	n, rounds := r.plan.Contenders, r.size
+	if phase == Cold {
+		rounds = min(coldBatch, r.plan.ColdRounds)
+	}
+	first, ids := r.number, make([]int, n)
+	r.number += int64(rounds)
+	r.reset(rounds, n)
+	began := time.Now()
+	for i := range ids {
+		ids[i] = i
+		r.post(i, job{
+			kind: jobRace, op: r.op, n: int32(n), lanes: int32(min(n, len(r.cpus))), first: first,
+			rounds: int32(rounds), phase: phase, pause: int64(r.plan.ColdPause), width: r.width,
+			offset: r.offsets[i], seed: r.cfg.Seed, arg: r.plan.Arg,
+		})
+	}
+	if err := r.await(ctx, r.name, ids...); err != nil {
+		return false, err
+	}
+	if phase != Cold {
+		per := max(time.Since(began)/time.Duration(rounds), 1)
+		r.size = max(2, min(maxBatch, int(batchTime/per), 4*r.size))
+	}
+	return r.count(first, rounds, phase, each), nil
+}
+
+// reset empties the barrier and the records. No contender is in a batch now.
+func (r *running) reset(rounds, n int) {
+	sh := r.sh
+	sh.arrived.Store(0)
+	sh.met.Store(0)
+	sh.gen.at.Store(0)
+	sh.go_.at.Store(0)
+	for i := range sh.lanes {
+		sh.lanes[i].at.Store(0)
+	}
+	clear(sh.events[:rounds*n])
+}
+
+// count goes through the records of a batch.
+func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) bool) bool {
+	n, more := r.plan.Contenders, true
+	wins := make([]int, n)
+	for i := 0; i < rounds && more; i++ {
+		round := Round{Number: int(first) + i, Phase: phase, Events: r.sh.roundEvents(i, n), After: r.sh.after[i]}
+		r.tally.Rounds[phase]++
+		if round.Contested() {
+			r.tally.Contested[phase]++
+		}
+		for k := range round.Events {
+			if ev := &round.Events[k]; ev.Won() {
+				wins[k]++
+				r.tally.Wins[k]++
+			}
+		}
+		if phase == Tight {
+			r.sample(&round)
+		}
+		more = each(&round)
+	}
+	if phase == Tight {
+		steer(r.offsets, wins, r.width)
+		r.measureWidth(rounds, n)
+	}
+	return more
+}
+
+func (r *running) sample(round *Round) {
+	ev := &round.Events[round.Number%len(round.Events)]
+	if ev.Return != 0 && len(r.tally.Durations) < durationCap {
+		r.tally.Durations = append(r.tally.Durations, ev.Return-ev.Invoke)
+	}
+}
+
+// measureWidth takes the width of the operation from the shortest half of the batch's attempts: the long ones
+// waited for somebody, or lost their CPU.
+func (r *running) measureWidth(rounds, n int) {
+	var all []int64
+	for i := range rounds * n {
+		if ev := &r.sh.events[i]; ev.Return != 0 {
+			all = append(all, ev.Return-ev.Invoke)
+		}
+	}
+	if len(all) > 0 {
+		slices.Sort(all)
+		r.width = max(200, all[len(all)/4])
+	}
+}

@@ -1,0 +1,162 @@
+package race
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// now is CLOCK_MONOTONIC through the vDSO: x/sys/unix.ClockGettime is a real system call, several times dearer
+// than some of the operations to be timed. The Go release policy keeps this name linkable (runtime/time_nofake.go).
+//
+//go:linkname now runtime.nanotime
+//go:noescape
+func now() int64
+
+const (
+	futexWaitOp = 0 // FUTEX_WAIT, shared between processes: not FUTEX_PRIVATE_FLAG
+	futexWakeOp = 1
+	nap         = 50 * time.Millisecond // longest sleep before a waiter looks at the stop word again
+)
+
+// futexWait sleeps while *w is old, for at most d. It may return early.
+func futexWait(w *atomic.Uint32, old uint32, d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWaitOp, uintptr(old), uintptr(unsafe.Pointer(&ts)), 0, 0)
+}
+
+func futexWake(w *atomic.Uint32) {
+	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWakeOp, 1<<31-1, 0, 0, 0)
+}
+
+// open moves the gate to seq and wakes those that sleep on it.
+//
+// A sleeper announces itself before the kernel compares the word, and open moves the word before it looks for
+// sleepers: one of the two sees the other.
+func (g *gate) open(seq uint32) {
+	g.at.Store(seq)
+	if g.sleepers.Load() > 0 {
+		futexWake(&g.at)
+	}
+}
+
+// Patience is how long a waiter spins, then yields, before it sleeps.
+type patience struct{ spins, yields int }
+
+var (
+	alone    = patience{20000, 200} // on a CPU of its own: some 20 µs of spinning
+	shareCPU = patience{40, 2000}   // the keeper of a CPU on which others have still to run
+	atOnce   = patience{0, 0}       // its CPU is needed by others, and it will be woken
+)
+
+// wait returns true when the gate has reached seq, false when the batch is given up.
+func (g *gate) wait(sh *shared, seq uint32, p patience) bool {
+	for range p.spins {
+		if g.at.Load() >= seq {
+			return true
+		}
+	}
+	for range p.yields {
+		if g.at.Load() >= seq {
+			return true
+		}
+		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+	for {
+		if at := g.at.Load(); at >= seq {
+			return true
+		} else if sh.stop.Load() != 0 {
+			return false
+		} else {
+			g.sleepers.Add(1)
+			futexWait(&g.at, at, nap)
+			g.sleepers.Add(^uint32(0))
+		}
+	}
+}
+
+// A runner is a contender's place in a batch: its lane is the CPU it is pinned to, which it may share.
+type runner struct {
+	sh      *shared
+	id      int
+	n       int
+	lanes   int
+	lane    int
+	members int // contenders in this lane
+}
+
+func newRunner(sh *shared, id int, j *job) runner {
+	n, lanes := int(j.n), int(j.lanes)
+	lane := id % lanes
+	return runner{sh, id, n, lanes, lane, (n - lane + lanes - 1) / lanes}
+}
+
+// leads reports whether this contender is the one of its lane that stays awake for round seq and starts first.
+// The lead rotates, so that wins spread over a lane without help.
+func (r *runner) leads(seq uint32) bool {
+	return int(seq)%r.members == r.id/r.lanes
+}
+
+// line takes the contender to the start of round seq, and returns at its start instant. It returns false when
+// the batch is given up.
+//
+// With more contenders than CPUs only one per CPU can be inside the operation at the same instant, unless it
+// blocks. So one contender of each lane, the leader, keeps its CPU busy until all have arrived; it wakes the
+// others of its lane, which get the CPU as soon as the leader blocks or is done; and the leaders agree on an
+// instant only when each of them is running.
+func (r *runner) line(seq uint32, offset int64) bool {
+	sh := r.sh
+	leads := r.leads(seq)
+	if sh.arrived.Add(1) == seq*uint32(r.n) {
+		sh.gen.open(seq)
+	}
+	switch {
+	case r.members == 1:
+		if !sh.gen.wait(sh, seq, alone) {
+			return false
+		}
+	case leads:
+		if !sh.gen.wait(sh, seq, shareCPU) {
+			return false
+		}
+		sh.lanes[r.lane].open(seq)
+	default:
+		if !sh.lanes[r.lane].wait(sh, seq, atOnce) {
+			return false
+		}
+	}
+	if leads && sh.met.Add(1) == seq*uint32(r.lanes) {
+		sh.start.Store(now() + lead)
+		sh.go_.open(seq)
+	}
+	if !sh.go_.wait(sh, seq, r.startPatience(leads)) {
+		return false
+	}
+	at := sh.start.Load() + offset
+	for now() < at {
+	}
+	return true
+}
+
+// lead is how far ahead the agreed instant lies: enough for the word to reach the other CPUs.
+const lead = 400 // ns
+
+func (r *runner) startPatience(leads bool) patience {
+	if leads {
+		return alone
+	}
+	return shareCPU
+}
+
+// arrive is a plain barrier, at the end of a batch.
+func (r *runner) arrive(seq uint32) bool {
+	if r.sh.arrived.Add(1) == seq*uint32(r.n) {
+		r.sh.gen.open(seq)
+	}
+	return r.sh.gen.wait(r.sh, seq, shareCPU)
+}
+
+func lockThread() { runtime.LockOSThread() }
