@@ -15,6 +15,11 @@ const contendArg = "contend"
 // operations, which must be the same table as the parent's, and exits. Call it first thing in main, and in the
 // TestMain of a test that starts a line.
 func Contend(ops []Op) {
+	if len(os.Args) == 2 && os.Args[1] == pauseArg {
+		for {
+			_ = unix.Pause() // ended by the signal of the parent's death, or sooner
+		}
+	}
 	if len(os.Args) != 4 || os.Args[1] != contendArg {
 		return
 	}
@@ -110,7 +115,7 @@ func (c *contender) stepEvent() *Event {
 
 func (c *contender) step(op *Op, j *job) {
 	e, ev := c.env, c.stepEvent()
-	e.N, e.Arg = int(j.n), j.arg
+	e.N, e.Arg, e.First, e.Made = int(j.n), j.arg, true, false
 	e.at(j.first, false)
 	if op.Prepare != nil {
 		if errno := op.Prepare(e); errno != 0 {
@@ -126,7 +131,7 @@ func (c *contender) step(op *Op, j *job) {
 
 func (c *contender) race(op *Op, j *job) {
 	e := c.env
-	e.N, e.Arg = int(j.n), j.arg
+	e.N, e.Arg, e.Made = int(j.n), j.arg, false
 	var opened unix.Errno
 	if op.Open != nil {
 		e.at(j.first, j.phase == Cold)
@@ -153,6 +158,7 @@ func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
 			unix.Nanosleep(&unix.Timespec{Nsec: j.pause % 1e9, Sec: j.pause / 1e9}, nil)
 		}
 		e.at(number, j.phase == Cold)
+		e.First = run.first(uint32(i+1), number)
 		ready := opened
 		if ready == 0 && op.Prepare != nil {
 			ready = op.Prepare(e)
@@ -216,4 +222,15 @@ func (c *contender) sweep(op *Op, j *job) {
 		}
 		c.s.progress.Add(1)
 	}
+}
+
+// pauseArg is the hidden argument of a program that does nothing: what a contender executes to show what becomes
+// of its locks.
+const pauseArg = "pause"
+
+// ExecPause replaces the calling contender by a program that does nothing. It returns only if that failed.
+func ExecPause() unix.Errno {
+	err := unix.Exec("/proc/self/exe", []string{os.Args[0], pauseArg}, []string{"GOMAXPROCS=1"})
+	errno, _ := err.(unix.Errno)
+	return errno
 }

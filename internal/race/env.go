@@ -9,16 +9,19 @@ import (
 // An Env is what a contender has at hand in a round: its number, its directory, the round's name, and buffers
 // that exist beforehand because nothing may allocate at the line.
 type Env struct {
-	ID   int // this contender
-	N    int // contenders in the batch; 1 in a step
-	Dir  int // descriptor of the target's directory, over this contender's route
-	Arg  uint64
-	FD   [8]int // open descriptors that outlive a round; -1 when closed
-	Fd   int    // of the running attempt: what Attempt opened and Observe closes
-	Num  int64  // the round's number
-	Cold bool
-	Stat unix.Stat_t
-	Buf  [32 << 10]byte
+	ID    int // this contender
+	N     int // contenders in the batch; 1 in a step
+	Dir   int // descriptor of the target's directory, over this contender's route
+	Arg   uint64
+	FD    [8]int // open descriptors that outlive a round; -1 when closed
+	Fd    int    // of the running attempt: what Attempt opened and Observe closes
+	Num   int64  // the round's number
+	Cold  bool
+	First bool // true for exactly one contender of a round, one that starts at the line and not behind it
+	Made  bool // for the operation's own use; false when a batch begins
+	Stat  unix.Stat_t
+	Lock  unix.Flock_t
+	Buf   [32 << 10]byte
 
 	name [64]byte // the round's name, NUL-terminated
 	own  [64]byte // this contender's private name in the round

@@ -100,6 +100,11 @@ func (r *runner) leads(seq uint32) bool {
 	return int(seq)%r.members == r.id/r.lanes
 }
 
+// first picks one contender of a round: the leader of one lane, the lanes taking turns.
+func (r *runner) first(seq uint32, number int64) bool {
+	return r.leads(seq) && int(number%int64(r.lanes)) == r.lane
+}
+
 // line takes the contender to the start of round seq, and returns at its start instant. It returns false when
 // the batch is given up.
 //

@@ -1,0 +1,351 @@
+package probes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/stat"
+)
+
+// The kinds of violation of a promise that only one may succeed.
+const (
+	severalWinners = "several-winners"
+	noWinner       = "no-winner"
+	takenButAbsent = "taken-but-absent"
+	successDenied  = "success-denied" // the object carries the mark of a contender that was told it lost
+	objectVanished = "object-vanished"
+	othersObject   = "another's-object"
+	loserRobbed    = "loser-robbed"
+)
+
+// A contest is a race for something that only one may win.
+type contest struct {
+	op          string
+	control     string
+	controlName string
+	lost        []unix.Errno // what a loser is told
+	refusals    []unix.Errno // what everybody is told where the operation does not exist
+	overwrite   string       // an operation that takes the name whatever is there: control of the sequences; "" for no sequences
+	named       bool         // the round leaves an object under its name
+	loserKeeps  bool         // a loser's Saw is 1 if it still has what it came with
+}
+
+// judge rules on one round. marks says that the filesystem keeps the marks by which an object's owner is known.
+func (c *contest) judge(r *race.Round, marks bool) ruling {
+	winners := r.Winners()
+	after := &r.After
+	owner := int(after.Owner)
+	known := marks && c.named && after.Errno == 0 && owner >= 0 && owner < len(r.Events)
+	switch {
+	case len(winners) > 1:
+		return ruling{kind: severalWinners, sentence: fmt.Sprintf("%s succeeded for contenders %s in the same round", c.op, list(winners))}
+	case len(winners) == 0:
+		return c.judgeLosers(r, known, owner)
+	case c.named && after.Errno == uint32(unix.ENOENT):
+		return ruling{kind: objectVanished, sentence: fmt.Sprintf("%s succeeded for contender %d, and afterwards nothing was there", c.op, winners[0])}
+	case known && owner != winners[0]:
+		return ruling{kind: othersObject, sentence: fmt.Sprintf("%s succeeded for contender %d, and afterwards contender %d's object was there", c.op, winners[0], owner)}
+	}
+	for i := range r.Events {
+		if ev := &r.Events[i]; c.loserKeeps && ev.Errno != 0 && !ev.Unready && ev.Saw != 1 {
+			return ruling{kind: loserRobbed, sentence: fmt.Sprintf("%s failed for contender %d, and yet what it was to move is gone", c.op, i)}
+		}
+	}
+	return ruling{}
+}
+
+func (c *contest) judgeLosers(r *race.Round, known bool, owner int) ruling {
+	refused := true
+	for i := range r.Events {
+		errno := unix.Errno(r.Events[i].Errno)
+		if !slices.Contains(c.refusals, errno) {
+			refused = false
+		}
+		if !slices.Contains(c.lost, errno) && !slices.Contains(c.refusals, errno) || r.Events[i].Unready {
+			return ruling{failed: true}
+		}
+	}
+	switch {
+	case refused:
+		return ruling{refused: true}
+	case known:
+		return ruling{kind: successDenied, sentence: fmt.Sprintf("%s made contender %d's object and told every contender, it included, that another had won", c.op, owner)}
+	case c.named && r.After.Errno == uint32(unix.ENOENT):
+		return ruling{kind: takenButAbsent, sentence: fmt.Sprintf("%s told every contender that the name is taken, and nothing was there", c.op)}
+	}
+	return ruling{kind: noWinner, sentence: fmt.Sprintf("%s succeeded for nobody", c.op)}
+}
+
+func list(xs []int) string {
+	s := ""
+	for i, x := range xs {
+		switch {
+		case i == 0:
+		case i == len(xs)-1:
+			s += " and "
+		default:
+			s += ", "
+		}
+		s += fmt.Sprint(x)
+	}
+	return s
+}
+
+// run races the operation, and its control, and looks at it in sequence.
+func (c *contest) run(ctx context.Context, b *Bench, f *result.Finding) {
+	marks, err := c.marksKept(ctx, b)
+	total := newEvidence(c.op)
+	control := newEvidence(c.control)
+	if err == nil {
+		err = b.control(ctx, control, func(r *race.Round) ruling { return c.judge(r, false) })
+	}
+	if err == nil && c.overwrite != "" {
+		err = c.inSequence(ctx, b, f, total, marks)
+	}
+	if err == nil {
+		err = b.raceAll(ctx, total, f, func(r *race.Round) ruling { return c.judge(r, marks) })
+	}
+	decide(f, total, control, c.controlName, b.MinProof, err)
+}
+
+// control races the control until it has fired often enough, with each number of contenders.
+func (b *Bench) control(ctx context.Context, e *evidence, judge func(*race.Round) ruling) error {
+	began := time.Now()
+	for _, n := range slices.Backward(b.Contenders) {
+		_, err := b.Line.Race(ctx, e.op, b.plan(n, b.Time/4/time.Duration(len(b.Contenders))), func(r *race.Round) bool {
+			v := judge(r)
+			e.add(r, r.Contested(), v, func() result.Round { return b.raw(e.op, r) })
+			if v.kind != "" && e.violations == 1 {
+				e.first = time.Since(began)
+			}
+			return e.violations < enoughOfControl
+		})
+		if err != nil || e.violations >= enoughOfControl {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Bench) plan(n int, d time.Duration) race.Plan {
+	return race.Plan{
+		Contenders: n, Rounds: max(1, b.Rounds/len(b.Contenders)), Time: max(d, time.Millisecond),
+		ScanShare: b.ScanShare, ColdRounds: b.ColdRounds / len(b.Contenders), ColdPause: b.ColdPause,
+	}
+}
+
+// raceAll races the operation with each number of contenders, the time split evenly, and records the figures.
+func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, judge func(*race.Round) ruling) error {
+	left := b.Time * 3 / 4
+	for i, n := range b.Contenders {
+		d := left / time.Duration(len(b.Contenders)-i)
+		t, err := b.Line.Race(ctx, e.op, b.plan(n, d), func(r *race.Round) bool {
+			e.add(r, r.Contested(), judge(r), func() result.Round { return b.raw(e.op, r) })
+			return e.violations < enoughBroken && e.refused < 50
+		})
+		left -= t.Elapsed
+		figures(f, &t, n)
+		if err != nil || e.violations >= enoughBroken || e.refused >= 50 {
+			return err
+		}
+	}
+	return nil
+}
+
+// figures records how the race went: where the contention came from, who won, how long an attempt took.
+func figures(f *result.Finding, t *race.Tally, n int) {
+	rounds, contested := t.Total()
+	if rounds == 0 {
+		return
+	}
+	by := fmt.Sprintf("_%d", n)
+	f.Figures["contested"+by+"_share"] = float64(contested) / float64(rounds)
+	f.Figures["contested_per_s"+by] = float64(contested) / t.Elapsed.Seconds()
+	for p, name := range []string{"tight", "scan", "cold"} {
+		if t.Rounds[p] > 0 {
+			f.Figures["contested_"+name+by+"_share"] = float64(t.Contested[p]) / float64(t.Rounds[p])
+		}
+	}
+	wins := 0
+	for _, w := range t.Wins {
+		wins += w
+	}
+	if wins > 0 {
+		f.Figures["wins_least"+by+"_share"] = float64(slices.Min(t.Wins)) / float64(wins)
+		f.Figures["wins_most"+by+"_share"] = float64(slices.Max(t.Wins)) / float64(wins)
+	}
+	us := make([]float64, len(t.Durations))
+	for i, d := range t.Durations {
+		us[i] = float64(d) / 1e3
+	}
+	if v, ok := stat.Percentile(us, 50); ok {
+		f.Figures["round"+by+"_p50_us"] = v
+		f.Figures["round_p50_us"] = v
+	}
+	if v, ok := stat.Percentile(us, 99); ok {
+		f.Figures["round"+by+"_p99_us"] = v
+	}
+}
+
+// marksKept makes two objects by two contenders and looks whether both carry their maker's mark. It is not a
+// judgement: a filesystem that fixes permission bits gives objects without owners.
+func (c *contest) marksKept(ctx context.Context, b *Bench) (bool, error) {
+	if !c.named {
+		return false, nil
+	}
+	for who := range 2 {
+		name := b.Line.Name()
+		if ev, err := b.Line.Do(ctx, who, c.op, name, 0); err != nil || ev.Errno != 0 {
+			return false, err
+		}
+		look, err := b.Line.Do(ctx, who, c.op+lookSuffix, name, 0)
+		if err != nil || int(look.Saw) != who {
+			return false, err
+		}
+		if _, err := b.Line.Do(ctx, who, c.op+cleanSuffix, name, 0); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+const sequences = 10 // per ordered pair of contenders
+
+// inSequence looks at two attempts one after the other, by contenders on different routes where there are
+// several. Both halves need the later contender to have looked the name up before.
+//
+//	A taken name:    B looks, nothing there. A takes it. B tries: must be told that it is taken, and A's object
+//	                 must be as it was.
+//	A released name: A takes it. B looks, sees it. A removes it. B tries: must win.
+func (c *contest) inSequence(ctx context.Context, b *Bench, f *result.Finding, e *evidence, marks bool) error {
+	fired := 0
+	for _, p := range b.pairs() {
+		for range sequences {
+			for _, half := range []func(context.Context, *Bench, *evidence, [2]int, string) (bool, error){c.takenName, c.releasedName} {
+				if ok, err := half(ctx, b, e, p, c.op); err != nil || !ok {
+					return err
+				}
+			}
+		}
+		scratch := newEvidence(c.overwrite)
+		if _, err := c.takenName(ctx, b, scratch, p, c.overwrite); err != nil {
+			return err
+		}
+		fired += scratch.violations
+	}
+	f.Figures["sequence_pairs_count"] = float64(len(b.pairs()))
+	if fired < len(b.pairs()) {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("the control of the attempts in sequence (%s) was flagged for %d of %d pairs only: what two attempts one after the other show here is not proof", c.overwrite, fired, len(b.pairs())))
+	}
+	return nil
+}
+
+// pairs is every ordered pair of routes, each by its first contender; on one route, its first two contenders.
+func (b *Bench) pairs() [][2]int {
+	if b.Routes < 2 {
+		return [][2]int{{0, 1}, {1, 0}}
+	}
+	var out [][2]int
+	for i := range b.Routes {
+		for j := range b.Routes {
+			if i != j {
+				out = append(out, [2]int{i, j})
+			}
+		}
+	}
+	return out
+}
+
+// A script is a sequence of steps by two contenders, recorded as one round.
+type script struct {
+	ctx   context.Context
+	b     *Bench
+	name  int64
+	round race.Round
+	steps []result.Event
+	err   error
+}
+
+func (b *Bench) script(ctx context.Context) *script {
+	return &script{ctx: ctx, b: b, name: b.Line.Name()}
+}
+
+// do performs one step, and nothing after an error.
+func (s *script) do(who int, op string, arg uint64) race.Event {
+	if s.err != nil {
+		return race.Event{}
+	}
+	ev, err := s.b.Line.Do(s.ctx, who, op, s.name, arg)
+	s.err = err
+	if !strings.Contains(op, ":") { // look-ups and clean-ups are not what is judged
+		s.round.Events = append(s.round.Events, ev)
+	}
+	s.steps = append(s.steps, s.b.event(who, &ev))
+	return ev
+}
+
+func (s *script) raw(op string) result.Round {
+	return result.Round{Operation: op + " in sequence", Number: int(s.name), Phase: race.Step.String(), Events: s.steps}
+}
+
+func (c *contest) takenName(ctx context.Context, b *Bench, e *evidence, p [2]int, op string) (bool, error) {
+	s := b.script(ctx)
+	s.do(p[1], c.op+lookSuffix, 0)
+	first := s.do(p[0], c.op, withContent)
+	before := s.do(p[0], c.op+lookSuffix, 0)
+	second := s.do(p[1], op, withContent)
+	after := s.do(p[0], c.op+lookSuffix, 0)
+	s.do(p[0], c.op+cleanSuffix, 0)
+	if s.err != nil || first.Errno != 0 {
+		return false, s.err
+	}
+	v := ruling{}
+	switch {
+	case second.Errno == 0 && !second.Unready:
+		v = ruling{kind: "taken-name-given-away", sentence: fmt.Sprintf("%s succeeded for contender %d on a name that contender %d had taken before", op, p[1], p[0])}
+	case after.Errno != 0:
+		v = ruling{kind: objectVanished, sentence: fmt.Sprintf("%s by contender %d failed, and contender %d's object was gone", op, p[1], p[0])}
+	case after.Inode != before.Inode || after.Saw != before.Saw || after.Released != before.Released:
+		v = ruling{kind: "changed-by-loser", sentence: fmt.Sprintf("%s by contender %d failed, and yet changed contender %d's object", op, p[1], p[0])}
+	case !slices.Contains(c.lost, unix.Errno(second.Errno)):
+		v.failed = true
+	}
+	c.addScript(e, s, v)
+	return true, nil
+}
+
+func (c *contest) releasedName(ctx context.Context, b *Bench, e *evidence, p [2]int, op string) (bool, error) {
+	s := b.script(ctx)
+	first := s.do(p[0], op, withContent)
+	seen := s.do(p[1], c.op+lookSuffix, 0)
+	s.do(p[0], c.op+cleanSuffix, 0)
+	second := s.do(p[1], op, withContent)
+	s.do(p[1], c.op+cleanSuffix, 0)
+	if s.err != nil || first.Errno != 0 {
+		return false, s.err
+	}
+	v := ruling{}
+	switch {
+	case seen.Errno != 0:
+		v.failed = true // B could not see it: the visibility of names is another promise
+	case slices.Contains(c.lost, unix.Errno(second.Errno)):
+		v = ruling{kind: "released-name-stays-taken", sentence: fmt.Sprintf("%s told contender %d that the name is taken, after contender %d had removed it", op, p[1], p[0])}
+	case second.Errno != 0:
+		v.failed = true
+	}
+	c.addScript(e, s, v)
+	return true, nil
+}
+
+// addScript counts a sequence. It is no contested round, but a violation is a violation.
+func (c *contest) addScript(e *evidence, s *script, v ruling) {
+	r := s.round
+	e.add(&r, false, v, func() result.Round { return s.raw(c.op) })
+}

@@ -1,0 +1,196 @@
+package probes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/stat"
+)
+
+// A ruling is what a judge says about one round.
+type ruling struct {
+	kind     string // of violation; "" is none
+	sentence string
+	refused  bool // the operation was refused to everybody: says nothing about its atomicity
+	failed   bool // an error that is neither a loss nor a refusal: says nothing either
+}
+
+// evidence is what a series of rounds amounted to. It only counts; decide turns it into a verdict.
+type evidence struct {
+	op         string
+	rounds     int
+	contested  int
+	violations int
+	refused    int
+	failed     int
+	errnos     map[string]int
+	kinds      map[string]int
+	violated   []result.Round
+	example    *result.Counterexample
+	first      time.Duration // from the start to the first violation
+	tally      race.Tally
+}
+
+const (
+	keepViolated    = 32  // raw rounds kept per series
+	enoughBroken    = 200 // violations after which a series ends
+	enoughOfControl = 20
+)
+
+func newEvidence(op string) *evidence {
+	return &evidence{op: op, errnos: map[string]int{}, kinds: map[string]int{}}
+}
+
+// add counts one round. raw makes the record that is kept of a violated one.
+func (e *evidence) add(r *race.Round, contested bool, v ruling, raw func() result.Round) {
+	e.rounds++
+	for i := range r.Events {
+		if errno := r.Events[i].Errno; errno != 0 {
+			e.errnos[errnoName(errno)]++
+		}
+	}
+	switch {
+	case v.refused:
+		e.refused++
+	case v.failed:
+		e.failed++
+	case contested:
+		e.contested++
+	}
+	if v.kind == "" {
+		return
+	}
+	e.violations++
+	e.kinds[v.kind]++
+	if len(e.violated) < keepViolated {
+		e.violated = append(e.violated, raw())
+	}
+	if e.example == nil {
+		e.example = &result.Counterexample{Kind: v.kind, Sentence: v.sentence, Round: raw()}
+	}
+}
+
+// merge adds the counts of another series of the same operation.
+func (e *evidence) merge(o *evidence) {
+	e.rounds += o.rounds
+	e.contested += o.contested
+	e.violations += o.violations
+	e.refused += o.refused
+	e.failed += o.failed
+	for k, v := range o.errnos {
+		e.errnos[k] += v
+	}
+	for k, v := range o.kinds {
+		e.kinds[k] += v
+	}
+	e.violated = append(e.violated, o.violated[:min(len(o.violated), keepViolated-min(len(e.violated), keepViolated))]...)
+	if e.example == nil {
+		e.example = o.example
+	}
+}
+
+func errnoName(errno uint32) string {
+	if name := unix.ErrnoName(unix.Errno(errno)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("errno %d", errno)
+}
+
+// decide fills the finding from the evidence, the control's evidence, and the error that ended the measuring, if
+// any. It is pure: the same evidence gives the same finding.
+func decide(f *result.Finding, e, control *evidence, controlName string, minProof int, err error) {
+	f.Rounds, f.Contested, f.Violations = e.rounds, e.contested, e.violations
+	f.Errnos, f.Kinds = e.errnos, e.kinds
+	f.Counterexample, f.Violated = e.example, e.violated
+	if control != nil {
+		f.Control = &result.Control{
+			Name: controlName, Rounds: control.rounds, Contested: control.contested,
+			Violations: control.violations, FirstS: control.first.Seconds(),
+		}
+	}
+	if e.contested > 0 && e.refused < e.rounds {
+		upper := stat.Upper95(min(e.violations, e.contested), e.contested)
+		f.Upper95 = &upper
+	}
+	f.Verdict, f.Reason = verdict(e, control, minProof, err)
+}
+
+func verdict(e, control *evidence, minProof int, err error) (result.Verdict, string) {
+	var hung *race.HungError
+	switch {
+	case e.violations > 0:
+		return result.Broken, fmt.Sprintf("%s, in %d of %d rounds", e.example.Sentence, e.violations, e.rounds)
+	case errors.As(err, &hung):
+		return result.Hung, err.Error()
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return result.Unproven, fmt.Sprintf("interrupted after %d contested rounds", e.contested)
+	case err != nil:
+		return result.Unproven, "the harness failed: " + err.Error()
+	case e.rounds > 0 && e.refused == e.rounds:
+		return result.Unsupported, "refused with " + countsOf(e.errnos)
+	case e.failed > 0 && e.contested < minProof:
+		return result.Unproven, fmt.Sprintf("%d of %d rounds failed, errnos seen: %s", e.failed, e.rounds, countsOf(e.errnos))
+	case e.contested < minProof:
+		return result.Unproven, fmt.Sprintf("only %d of %d rounds were contested; at least %d are needed", e.contested, e.rounds, minProof)
+	case control != nil && control.violations == 0:
+		return result.Unproven, fmt.Sprintf("the positive control did not fire in %d contested rounds: this run could not have seen a violation", control.contested)
+	}
+	return result.Holds, fmt.Sprintf("no violation in %d contested rounds", e.contested)
+}
+
+// countsOf lists counts by name, the commonest first.
+func countsOf(counts map[string]int) string {
+	names := slices.Sorted(maps.Keys(counts))
+	sort.SliceStable(names, func(i, j int) bool { return counts[names[i]] > counts[names[j]] })
+	var b strings.Builder
+	for i, n := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s ×%d", n, counts[n])
+	}
+	if b.Len() == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+// raw is the record of a round that goes into the result file.
+func (b *Bench) raw(op string, r *race.Round) result.Round {
+	out := result.Round{Operation: op, Number: r.Number, Phase: r.Phase.String()}
+	for i := range r.Events {
+		out.Events = append(out.Events, b.event(i, &r.Events[i]))
+	}
+	if r.Phase != race.Step {
+		a := &r.After
+		out.After = &result.After{
+			By: int(a.By), Inode: a.Inode, Links: a.Links, Mode: a.Mode, Size: a.Size, Owner: int(a.Owner), Saw: a.Saw,
+		}
+		if a.Errno != 0 {
+			out.After.Errno = errnoName(a.Errno)
+		}
+	}
+	return out
+}
+
+func (b *Bench) event(contender int, ev *race.Event) result.Event {
+	pid, _, cpu := b.Line.Contender(contender)
+	out := result.Event{
+		Contender: contender, Route: b.Line.Route(contender), PID: pid, CPU: cpu,
+		Invoke: ev.Invoke, Return: ev.Return, Released: ev.Released, Inode: ev.Inode, Links: ev.Links, Saw: ev.Saw,
+	}
+	if ev.Errno != 0 {
+		out.Errno = errnoName(ev.Errno)
+	}
+	return out
+}

@@ -1,0 +1,261 @@
+package probes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+var lockRelease = Probe{
+	Name:    "lock-release",
+	Promise: "A lock is free soon after its holder closes it, is killed or executes another program, and a waiter wakes.",
+	Why: "A lock is only a claim if death ends it. Some servers keep the lock of a dead client for minutes, for a day, or " +
+		"until somebody removes it by hand.",
+	How: "One contender takes the lock, shared or exclusive; another is refused it (a second shared holder is not), then " +
+		"waits for it. The holder closes the file, is killed with SIGKILL, or executes another program with the descriptor " +
+		"marked close-on-exec. The seconds until the waiter has the lock are measured, for each kind of lock that is not refused.",
+	Control: "a holder that stays alive and holds on",
+	Broken:  "A crash blocks the work here until somebody intervenes: use a protocol that expires by itself, such as generations, or shorten the server's lease.",
+	Refused: "No kind of lock exists here: use a protocol that expires by itself, such as generations.",
+	Ops: []race.Op{
+		{Name: "close-held", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
+			errno := race.Close(e.FD[heldFd])
+			e.FD[heldFd] = -1
+			return errno
+		}},
+		{Name: "exec", Attempt: func(*race.Env, *race.Event) unix.Errno { return race.ExecPause() }},
+	},
+	Run: runRelease,
+}
+
+// A release is one experiment: a kind of lock, held in one mode, let go in one way.
+type release struct {
+	kind   lockKind
+	shared bool
+	way    string // close, kill, exec, or stay: the control
+}
+
+func (r release) String() string {
+	mode := "exclusive"
+	if r.shared {
+		mode = "shared"
+	}
+	return fmt.Sprintf("%s %s, %s", mode, r.kind.name, map[string]string{
+		"close": "closed", "kill": "holder killed", "exec": "holder executed another program", "stay": "holder held on",
+	}[r.way])
+}
+
+// The kinds of violation.
+const (
+	lockOutlives  = "lock-outlives-holder"
+	waiterAsleep  = "waiter-not-woken"
+	notExclusive  = "two-holders"
+	sharedRefused = "shared-refused"
+)
+
+// A releaseEvent is what one experiment saw, raw.
+type releaseEvent struct {
+	hold    race.Event // the holder's attempt
+	second  race.Event // another's, without waiting: must be refused
+	peer    race.Event // another's shared attempt while the holder has a shared lock: must succeed
+	blocked bool       // the waiter was waiting before the release
+	began   int64      // of the release, CLOCK_MONOTONIC ns
+	wait    race.Event // the waiter's; Return 0 if it still waits at the deadline
+	retry   race.Event // a third attempt without waiting, if the waiter still waits
+}
+
+// judgeRelease rules on one experiment.
+func judgeRelease(r release, ev *releaseEvent) (v ruling, seconds float64) {
+	switch {
+	case refusedLock(ev.hold.Errno):
+		return ruling{refused: true}, 0
+	case ev.hold.Errno != 0:
+		return ruling{failed: true}, 0
+	case ev.second.Errno == 0:
+		return ruling{kind: notExclusive, sentence: fmt.Sprintf("%s: a second contender got it exclusively as well", r)}, 0
+	case r.shared && ev.peer.Errno != 0:
+		return ruling{kind: sharedRefused, sentence: fmt.Sprintf("%s: a second shared holder was refused with %s", r, errnoName(ev.peer.Errno))}, 0
+	case !ev.blocked:
+		return ruling{failed: true}, 0
+	case ev.wait.Return == 0 && ev.retry.Return != 0 && ev.retry.Errno == 0:
+		return ruling{kind: waiterAsleep, sentence: fmt.Sprintf("%s: the lock was free, and the contender that waited for it was not woken", r)}, 0
+	case ev.wait.Return == 0:
+		return ruling{kind: lockOutlives, sentence: fmt.Sprintf("%s: another contender still could not have it at the deadline", r)}, 0
+	case ev.wait.Errno != 0:
+		return ruling{failed: true}, 0
+	}
+	return ruling{}, float64(ev.wait.Return-ev.began) / 1e9
+}
+
+func runRelease(ctx context.Context, b *Bench, f *result.Finding) {
+	total, refused, control := newEvidence("lock-release"), newEvidence(""), newEvidence("stay")
+	var err error
+	for _, k := range lockKinds {
+		if err = b.releaseKind(ctx, k, f, total, refused, control); err != nil {
+			break
+		}
+	}
+	if total.rounds == 0 {
+		total = refused
+	}
+	decide(f, total, control, "a holder that stays alive and holds on", 1, err)
+	f.Upper95 = nil // a handful of scripted releases bounds no rate
+	switch f.Verdict {
+	case result.Holds:
+		f.Reason = fmt.Sprintf("released and a waiter woken in %d of %d experiments, the slowest after %.4f s", f.Contested, f.Rounds, f.Figures["slowest_s"])
+	case result.Unproven:
+		if control.rounds > 0 && control.violations < control.rounds {
+			f.Reason = "the positive control did not fire: a lock that was held on to seemed to be released"
+		}
+	}
+}
+
+func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, total, refused, control *evidence) error {
+	stay := release{k, false, "stay"}
+	ev, raw, err := b.release(ctx, stay, min(b.HoldWait, 100*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	v, _ := judgeRelease(stay, &ev)
+	if v.refused {
+		f.Warnings = append(f.Warnings, k.name+" is refused here with "+errnoName(ev.hold.Errno))
+		refused.rounds, refused.refused = refused.rounds+1, refused.refused+1
+		refused.errnos[errnoName(ev.hold.Errno)]++
+		return nil
+	}
+	control.count(v, raw)
+	for _, way := range []string{"close", "kill", "exec"} {
+		for _, shared := range []bool{false, true} {
+			r := release{k, shared, way}
+			for range repeats {
+				ev, raw, err := b.release(ctx, r, b.HoldWait)
+				if err != nil {
+					return err
+				}
+				v, seconds := judgeRelease(r, &ev)
+				total.count(v, raw)
+				if v == (ruling{}) {
+					name := strings.ReplaceAll(fmt.Sprintf("%s_%s_slowest_s", k.name, way), "-", "_")
+					f.Figures[name] = max(f.Figures[name], seconds)
+					f.Figures["slowest_s"] = max(f.Figures["slowest_s"], seconds)
+				}
+				if v.kind != "" {
+					break // once is enough, and each may cost the whole wait
+				}
+			}
+		}
+	}
+	return nil
+}
+
+const repeats = 3
+
+// count adds one experiment. One whose waiter was blocked before the release is contested by construction.
+func (e *evidence) count(v ruling, raw result.Round) {
+	e.add(&race.Round{Phase: race.Step}, true, v, func() result.Round { return raw })
+}
+
+// release runs one experiment with three contenders: holder 0, waiter 1, onlooker 2.
+func (b *Bench) release(ctx context.Context, r release, deadline time.Duration) (ev releaseEvent, raw result.Round, err error) {
+	const holder, waiter, onlooker = 0, 1, 2
+	s := b.script(ctx)
+	arg := uint64(0)
+	if r.shared {
+		arg = askShared
+	}
+	defer func() {
+		raw = s.raw(r.String())
+		if e := b.tidy(ctx, s, r); err == nil {
+			err = e
+		}
+	}()
+	ev.hold = s.do(holder, r.kind.name+":try", arg)
+	if s.err != nil || ev.hold.Errno != 0 {
+		return ev, raw, s.err
+	}
+	ev.second = s.do(waiter, r.kind.name+":try", 0)
+	if r.shared {
+		ev.peer = s.do(onlooker, r.kind.name+":try", askShared)
+		s.do(onlooker, "close-held", 0)
+	}
+	if s.err != nil || ev.second.Errno == 0 {
+		return ev, raw, s.err
+	}
+	b.Line.Begin(waiter, r.kind.name+":wait", s.name, 0)
+	ev.blocked = b.blocks(waiter)
+	ev.began = race.Now()
+	s.letGo(holder, r.way)
+	if s.err != nil {
+		return ev, raw, s.err
+	}
+	wait, done := b.waitFor(ctx, waiter, r.kind.name+":wait", deadline)
+	ev.wait = wait
+	s.steps = append(s.steps, b.event(waiter, &wait))
+	if !done {
+		ev.retry = s.do(onlooker, r.kind.name+":try", 0)
+	}
+	return ev, raw, s.err
+}
+
+func (s *script) letGo(who int, way string) {
+	switch way {
+	case "close":
+		s.do(who, "close-held", 0)
+	case "kill":
+		s.b.Line.Kill(who)
+	case "exec":
+		s.b.Line.Begin(who, "exec", s.name, 0)
+	}
+}
+
+// blocks reports whether the contender entered its attempt and is still there a little later.
+func (b *Bench) blocks(who int) bool {
+	for range 200 {
+		if pending, invoke := b.Line.Pending(who); !pending {
+			return false
+		} else if invoke != 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(10 * time.Millisecond)
+	pending, _ := b.Line.Pending(who)
+	return pending
+}
+
+// waitFor waits for a contender's attempt, and reports whether it ended in time.
+func (b *Bench) waitFor(ctx context.Context, who int, op string, deadline time.Duration) (race.Event, bool) {
+	for until := time.Now().Add(deadline); ; time.Sleep(200 * time.Microsecond) {
+		if pending, _ := b.Line.Pending(who); !pending {
+			ev, err := b.Line.Await(ctx, who, op)
+			return ev, err == nil
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			return race.Event{}, false
+		}
+	}
+}
+
+// tidy replaces the contenders that were killed, executed something else or still wait, and closes what the
+// others hold.
+func (b *Bench) tidy(ctx context.Context, s *script, r release) error {
+	for who := range 3 {
+		pending, _ := b.Line.Pending(who)
+		if pending || who == 0 && (r.way == "kill" || r.way == "exec") {
+			if err := b.Line.Restart(who); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := b.Line.Do(ctx, who, "close-held", s.name, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

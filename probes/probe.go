@@ -1,0 +1,105 @@
+// Package probes tests, one promise at a time, whether a filesystem keeps what file claims rest on.
+//
+// A probe runs operations on a race.Line and turns the raw events into a finding. Measuring and judging are
+// apart: what judges (evidence.go and each probe's judge function) sees only recorded rounds. Every probe runs a
+// positive control, a variant known to be wrong, on the same line and target; where the control did not fire,
+// the finding is unproven.
+package probes
+
+import (
+	"context"
+	"time"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// A Probe tests one promise. The texts are also its page in the documentation.
+type Probe struct {
+	Name    string // stable: appears in result files and tables
+	Promise string // one sentence: what the filesystem must do
+	Why     string // why a claim needs it, and what its absence has cost
+	How     string // what is run, and what is compared
+	Control string // what is wrong with the positive control
+	Broken  string // what to do when the promise is broken
+	Refused string // what to do when the filesystem refuses the operation
+	Weight  int    // multiple of the time that a probe gets
+	Ops     []race.Op
+	Run     func(context.Context, *Bench, *result.Finding)
+}
+
+// All is every probe, in the order of tables and documentation.
+var All = []Probe{
+	exclCreate,
+	mkdir,
+	symlink,
+	link,
+	renameNoreplace,
+	renameDirOccupied,
+	renameReplace,
+	publish,
+	flock,
+	posixLock,
+	ofdLock,
+	lockRelease,
+	lockCoherence,
+}
+
+// Ops is the table of operations that contenders must be given: those of all probes.
+func Ops() []race.Op {
+	ops := append([]race.Op(nil), stepOps...)
+	for _, p := range All {
+		ops = append(ops, p.Ops...)
+	}
+	return ops
+}
+
+// Find returns the probe of that name.
+func Find(name string) (Probe, bool) {
+	for _, p := range All {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Probe{}, false
+}
+
+// A Bench is what a probe has at hand: the contenders, in a fresh directory of the target, and how much to do.
+type Bench struct {
+	Line       *race.Line
+	Routes     int
+	Scope      result.Scope
+	Contenders []int         // how many race, in turn
+	Rounds     int           // contested rounds wanted
+	Time       time.Duration // for the whole probe
+	ScanShare  float64
+	ColdRounds int
+	ColdPause  time.Duration
+	MinProof   int           // fewer contested rounds than this prove nothing
+	HoldWait   time.Duration // how long a lock may take to be released
+}
+
+// Run runs one probe and judges it. The finding always has a verdict.
+func Run(ctx context.Context, p Probe, b Bench) result.Finding {
+	f := result.Finding{Promise: p.Name, Scope: b.Scope, Figures: map[string]float64{}}
+	b.Time *= time.Duration(max(1, p.Weight))
+	began := time.Now()
+	p.Run(ctx, &b, &f)
+	f.DurationS = time.Since(began).Seconds()
+	f.Advice = advice(&p, &f)
+	return f
+}
+
+func advice(p *Probe, f *result.Finding) string {
+	switch f.Verdict {
+	case result.Broken:
+		return p.Broken
+	case result.Unsupported:
+		return p.Refused
+	case result.Hung:
+		return "An operation did not come back: look at the server, at the mount (is it hard?), and at dmesg. A claim here can wait for ever."
+	case result.Unproven:
+		return "Repeat with a larger --budget, on an idle machine, and with at least two CPUs."
+	}
+	return ""
+}
