@@ -248,7 +248,7 @@ func (b *Bench) tidy(ctx context.Context, s *script, r release) error {
 	for who := range 3 {
 		pending, _ := b.Line.Pending(who)
 		if pending || who == 0 && (r.way == "kill" || r.way == "exec") {
-			if err := b.Line.Restart(who); err != nil {
+			if err := b.Line.Restart(ctx, who); err != nil {
 				return err
 			}
 			continue

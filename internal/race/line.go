@@ -38,6 +38,7 @@ type Line struct {
 type proc struct {
 	cmd    *exec.Cmd
 	cpu    int
+	at     string // the directory it was taken to
 	stderr bytes.Buffer
 	gone   chan struct{}
 	err    error // valid when gone is closed
@@ -141,10 +142,7 @@ func (l *Line) spawn(i int) error {
 		futexWake(&l.sh.bell)
 	}()
 	l.procs[i] = p
-	if l.dirs == nil {
-		return nil
-	}
-	return l.enter(context.Background(), i)
+	return nil
 }
 
 func errnoOf(err error) error {
@@ -159,34 +157,37 @@ func errnoOf(err error) error {
 func (l *Line) Enter(ctx context.Context, dirs ...string) error {
 	l.dirs = dirs
 	for i := range l.cfg.Contenders {
-		if err := l.enter(ctx, i); err != nil {
+		if err := l.ready(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// ready takes a contender to its directory, unless it is there: one that was replaced is not.
+func (l *Line) ready(ctx context.Context, i int) error {
+	if len(l.dirs) == 0 || l.procs[i].at == l.dirs[l.Route(i)] {
+		return nil
+	}
+	return l.enter(ctx, i)
+}
+
 func (l *Line) enter(ctx context.Context, i int) error {
-	dir := l.dirs[i%len(l.dirs)]
+	dir := l.dirs[l.Route(i)]
 	s := &l.sh.slots[i]
 	if len(dir) >= maxPath {
 		return fmt.Errorf("enter %.40s...: %w", dir, unix.ENAMETOOLONG)
 	}
 	s.path[copy(s.path[:], dir)] = 0
-	// Another route may be late to show a directory that was made over the first one.
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		l.post(i, job{kind: jobDir})
-		if err := l.await(ctx, "enter "+dir, i); err != nil {
-			return err
-		}
-		errno := unix.Errno(l.sh.events[i].Errno)
-		if errno == 0 {
-			return nil
-		}
-		if errno != unix.ENOENT || time.Since(began) > l.cfg.HangAfter {
-			return fmt.Errorf("enter %s: %w", dir, errno)
-		}
+	l.post(i, job{kind: jobDir})
+	if err := l.await(ctx, "enter "+dir, i); err != nil {
+		return err
 	}
+	if errno := unix.Errno(l.sh.events[i].Errno); errno != 0 {
+		return &os.PathError{Op: "open", Path: dir, Err: errno}
+	}
+	l.procs[i].at = dir
+	return nil
 }
 
 // Route is the index of the directory that contender i was taken to.
@@ -363,10 +364,13 @@ func (l *Line) Close() error {
 // Kill ends contender i with SIGKILL, whatever it is doing, and returns when it is gone. Restart brings it back.
 func (l *Line) Kill(i int) { l.procs[i].kill() }
 
-// Restart replaces contender i, which was killed or has executed something else.
-func (l *Line) Restart(i int) error {
+// Restart replaces contender i, which was killed or has executed something else, and takes it to its directory.
+func (l *Line) Restart(ctx context.Context, i int) error {
 	l.procs[i].kill()
-	return l.spawn(i)
+	if err := l.spawn(i); err != nil {
+		return err
+	}
+	return l.ready(ctx, i)
 }
 
 // Name takes a round number that was not used before, for Do.
@@ -377,6 +381,9 @@ func (l *Line) Name() int64 {
 
 // Do makes one contender attempt an operation once, alone, and returns what it saw.
 func (l *Line) Do(ctx context.Context, who int, op string, number int64, arg uint64) (Event, error) {
+	if err := l.ready(ctx, who); err != nil {
+		return Event{}, err
+	}
 	l.Begin(who, op, number, arg)
 	return l.Await(ctx, who, op)
 }

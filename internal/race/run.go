@@ -71,6 +71,11 @@ type running struct {
 }
 
 func (r *running) all(ctx context.Context, each func(*Round) bool) error {
+	for i := range r.plan.Contenders {
+		if err := r.ready(ctx, i); err != nil {
+			return err
+		}
+	}
 	for {
 		_, contested := r.tally.Total()
 		if contested >= r.plan.Rounds || time.Since(r.began) >= r.plan.Time {

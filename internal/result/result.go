@@ -23,7 +23,7 @@ type File struct {
 	Host       Host      `json:"host"`
 	Targets    []Target  `json:"targets"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Tool is the program that wrote the file.
@@ -32,7 +32,7 @@ type Tool struct {
 	Commit  string `json:"commit,omitempty"`
 	Go      string `json:"go"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Host is the machine that the contenders ran on. What could not be read is absent, not zero.
@@ -51,7 +51,7 @@ type Host struct {
 	PIDNamespace   string `json:"pid_namespace,omitempty"`
 	UID            int    `json:"uid"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Target is one directory under survey.
@@ -64,7 +64,7 @@ type Target struct {
 	Warnings []string  `json:"warnings,omitempty"`
 	Findings []Finding `json:"findings"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Scope says how far apart the contenders were. Evidence at one scope says nothing about a wider one.
@@ -94,7 +94,7 @@ type Route struct {
 	NFS        *NFS              `json:"nfs,omitempty"`
 	Statfs     map[string]uint64 `json:"statfs,omitempty"` // name_max, block_size, blocks_free, inodes_free, type
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // NFS is what tells one NFS client, server and lock setting from another.
@@ -104,9 +104,9 @@ type NFS struct {
 	ClientAddr string `json:"client_addr,omitempty"` // clientaddr= of an NFSv4 mount
 	ClientID   string `json:"client_id,omitempty"`   // the client identifier of the network namespace, when set
 	LocalLock  string `json:"local_lock,omitempty"`
-	Foreign    bool   `json:"foreign,omitempty"` // mounted from another network namespace than the reader's
+	Foreign    bool   `json:"foreign,omitzero"` // mounted from another network namespace than the reader's
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Verdict is the answer of a probe. The zero value is not a verdict; saving it is an error.
@@ -143,7 +143,7 @@ type Finding struct {
 	Counterexample *Counterexample `json:"counterexample,omitempty"`
 	Violated       []Round         `json:"violated,omitempty"` // raw events of violated rounds, whole; the first ones when there are very many
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Control is the positive control of a finding: a variant known to be wrong, run by the same harness on the
@@ -153,9 +153,9 @@ type Control struct {
 	Rounds     int     `json:"rounds"`
 	Contested  int     `json:"contested"`
 	Violations int     `json:"violations"`
-	FirstS     float64 `json:"first_s,omitempty"` // seconds to the first violation
+	FirstS     float64 `json:"first_s,omitzero"` // seconds to the first violation
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Counterexample is one violation, in words and as raw events.
@@ -164,7 +164,7 @@ type Counterexample struct {
 	Sentence string `json:"sentence"`
 	Round    Round  `json:"round"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // A Round is the raw record of one synchronised attempt.
@@ -175,7 +175,7 @@ type Round struct {
 	Events    []Event `json:"events"`
 	After     *After  `json:"after,omitempty"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // An Event is one contender's attempt. Times are CLOCK_MONOTONIC of one kernel, in nanoseconds. Return is 0
@@ -183,29 +183,29 @@ type Round struct {
 type Event struct {
 	Contender int    `json:"contender"`
 	Route     int    `json:"route"`
-	PID       int    `json:"pid,omitempty"`
+	PID       int    `json:"pid,omitzero"`
 	CPU       int    `json:"cpu"`
 	Invoke    int64  `json:"invoke_ns"`
 	Return    int64  `json:"return_ns"`
-	Released  int64  `json:"released_ns,omitempty"` // of a lock: when the holder began to let go
-	Errno     string `json:"errno,omitempty"`       // "" is success
-	Inode     uint64 `json:"inode,omitempty"`
-	Links     uint32 `json:"links,omitempty"`
-	Saw       uint64 `json:"saw,omitempty"` // what was read, as the operation defines it
+	Released  int64  `json:"released_ns,omitzero"` // of a lock: when the holder began to let go
+	Errno     string `json:"errno,omitempty"`      // "" is success
+	Inode     uint64 `json:"inode,omitzero"`
+	Links     uint32 `json:"links,omitzero"`
+	Saw       uint64 `json:"saw,omitzero"` // what was read, as the operation defines it
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // After is what one contender found under the round's name when every contender had tried.
 type After struct {
 	By    int    `json:"by"`
 	Errno string `json:"errno,omitempty"` // of the look at the name; ENOENT when nothing is there
-	Inode uint64 `json:"inode,omitempty"`
-	Links uint32 `json:"links,omitempty"`
-	Mode  uint32 `json:"mode,omitempty"`
-	Size  int64  `json:"size,omitempty"`
+	Inode uint64 `json:"inode,omitzero"`
+	Links uint32 `json:"links,omitzero"`
+	Mode  uint32 `json:"mode,omitzero"`
+	Size  int64  `json:"size,omitzero"`
 	Owner int    `json:"owner"` // the contender whose mark the object carries; -1 when it carries none
-	Saw   uint64 `json:"saw,omitempty"`
+	Saw   uint64 `json:"saw,omitzero"`
 
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }

@@ -19,11 +19,8 @@ func Median(xs []float64) (med, lo, hi float64, ok bool) {
 	}
 	sorted := slices.Sorted(slices.Values(xs))
 	med, err := stats.Median(sorted)
-	if err != nil || !finite([]float64{med}) {
-		return 0, 0, 0, false
-	}
 	rank := medianRank(len(xs))
-	if rank == 0 {
+	if err != nil || rank == 0 {
 		return med, 0, 0, false
 	}
 	return med, sorted[rank-1], sorted[len(xs)-rank], true

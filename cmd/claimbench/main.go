@@ -1,0 +1,25 @@
+// Claimbench tells whether work that is claimed through files in a directory is done exactly once.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/probes"
+)
+
+func main() {
+	race.Contend(probes.Ops())
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process: it returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return exitStatus(stderr, root.ExecuteContext(ctx))
+}

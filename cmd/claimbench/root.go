@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/claimbench/claimbench/internal/survey"
+)
+
+// The exit statuses. survey.Decision holds the others.
+const (
+	statusUsage     = 2
+	statusCannotRun = 4
+)
+
+// A statusError ends the program with a status of its own. With a nil error nothing is printed.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *statusError) Unwrap() error { return e.err }
+
+func usage(err error) error     { return &statusError{statusUsage, err} }
+func cannotRun(err error) error { return &statusError{statusCannotRun, err} }
+
+func decided(d survey.Decision) error {
+	if d == survey.Safe {
+		return nil
+	}
+	return &statusError{status: int(d)}
+}
+
+// exitStatus prints an error, one line, and gives the status. What cobra itself objects to is usage.
+func exitStatus(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintln(stderr, "claimbench: "+msg)
+	}
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.status
+	}
+	return statusUsage
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "claimbench",
+		Short: "Is work that is claimed through files in a directory done exactly once?",
+		Long: `If many workers race to claim the same work through files in a directory, and some of them die half-way,
+is each piece of work done exactly once? claimbench surveys the directory's filesystem and answers with
+a table, the evidence under it, and what to change where the answer is no.
+
+Exit status: 0 every required promise holds, 1 at least one does not, 3 unproven,
+2 usage or configuration error, 4 the survey could not run.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(surveyCommand(), probeCommand(), reportCommand(), docsCommand(), versionCommand())
+	return root
+}

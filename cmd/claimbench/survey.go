@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/facts"
+	"github.com/claimbench/claimbench/internal/report"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/survey"
+	"github.com/claimbench/claimbench/probes"
+)
+
+// surveyFlags are the flags that survey and probe share.
+type surveyFlags struct {
+	config    string
+	routes    []string
+	budget    time.Duration
+	out       string
+	json      bool
+	require   []string
+	seed      uint64
+	verbose   bool
+	anonymize bool
+}
+
+func (f *surveyFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.config, "config", "quick", "quick, full, or a YAML file read over quick")
+	fl.StringArrayVar(&f.routes, "route", nil, "DIR=OTHER: another way to the same directory")
+	fl.DurationVar(&f.budget, "budget", 0, "the most that the whole run may take (default from --config)")
+	fl.StringVar(&f.out, "out", "", "result file to write (default claimbench-HOST-TIME.json; - for none)")
+	fl.BoolVar(&f.json, "json", false, "print the result file instead of the table")
+	fl.StringSliceVar(&f.require, "require", nil, "promises that decide the exit status (default from --config)")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of everything random; 0 draws one")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all figures")
+	fl.BoolVar(&f.anonymize, "anonymize", false, "leave host names, paths and addresses out of the result")
+}
+
+func surveyCommand() *cobra.Command {
+	var f surveyFlags
+	cmd := &cobra.Command{
+		Use:   "survey [DIR ...]",
+		Short: "Test every promise of a directory's filesystem",
+		Long: `Test every promise that file claims rest on, in each DIR; without DIR, on the filesystems of the working
+directory, /tmp, /dev/shm and $HOME, each filesystem once.
+
+claimbench works inside one directory of its own in each DIR and removes it again.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, nil) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// run surveys the directories, with all probes of the configuration or the given ones.
+func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
+	c, err := f.settings(cmd, names)
+	if err != nil {
+		return usage(err)
+	}
+	notes := []string{}
+	if len(dirs) == 0 {
+		dirs, notes = facts.DefaultTargets()
+	}
+	targets, err := f.targets(dirs)
+	if err != nil {
+		return usage(err)
+	}
+	out, err := f.outFile()
+	if err != nil {
+		return usage(err)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+
+	p := newProgress(cmd.ErrOrStderr())
+	for _, n := range notes {
+		p.note("skipped " + n)
+	}
+	if len(targets) == 0 {
+		return cannotRun(errors.New("no filesystem here can be written; name a directory"))
+	}
+	file, runErr := survey.Run(ctx, survey.Options{Targets: targets, Config: c, Version: version, Progress: p.hooks()})
+	p.close()
+	if file == nil {
+		return explain(runErr)
+	}
+	if f.anonymize {
+		file.Anonymize()
+	}
+	if err := f.write(cmd, file, out); err != nil {
+		return cannotRun(err)
+	}
+	if runErr != nil {
+		return explain(runErr)
+	}
+	return decided(survey.Decide(file, c.Require))
+}
+
+// settings is the configuration with the flags over it.
+func (f *surveyFlags) settings(cmd *cobra.Command, names []string) (config.Config, error) {
+	c, err := config.Named(f.config)
+	if f.config != "quick" && f.config != "full" {
+		c, err = config.Load(f.config)
+	}
+	if err != nil {
+		return c, err
+	}
+	if cmd.Flags().Changed("budget") {
+		c.Budget = f.budget
+	}
+	if f.require != nil {
+		c.Require = f.require
+	}
+	if f.seed != 0 {
+		c.Seed = f.seed
+	}
+	if names != nil {
+		c.Probes = names
+		if f.require == nil {
+			c.Require = names
+		}
+	}
+	for _, name := range slices.Concat(c.Probes, c.Require) {
+		if err := known(name); err != nil {
+			return c, err
+		}
+	}
+	return c, c.Validate()
+}
+
+// known objects to the name of a probe that does not exist, and offers the nearest.
+func known(name string) error {
+	if _, ok := probes.Find(name); ok {
+		return nil
+	}
+	var names []string
+	for _, p := range probes.All {
+		names = append(names, p.Name)
+	}
+	if near, ok := config.Nearest(name, names); ok {
+		return fmt.Errorf("unknown probe %q; did you mean %q?", name, near)
+	}
+	return fmt.Errorf("unknown probe %q; the probes are %s", name, strings.Join(names, ", "))
+}
+
+// targets are the routes of each directory.
+func (f *surveyFlags) targets(dirs []string) ([][]string, error) {
+	var targets [][]string
+	for _, d := range dirs {
+		if d == "" {
+			return nil, errors.New("an empty name is no directory")
+		}
+		targets = append(targets, []string{d})
+	}
+	for _, r := range f.routes {
+		dir, other, ok := strings.Cut(r, "=")
+		if !ok || dir == "" || other == "" {
+			return nil, fmt.Errorf("--route %s: must be DIR=OTHER", r)
+		}
+		i := slices.IndexFunc(targets, func(t []string) bool { return filepath.Clean(t[0]) == filepath.Clean(dir) })
+		if i < 0 {
+			i = len(targets)
+			targets = append(targets, []string{dir})
+		}
+		targets[i] = append(targets[i], other)
+	}
+	return targets, nil
+}
+
+// outFile is where the result goes; that it can be written is known before the survey, not after.
+func (f *surveyFlags) outFile() (string, error) {
+	if f.out == "-" {
+		return "", nil
+	}
+	out := f.out
+	if out == "" {
+		host, err := os.Hostname()
+		if err != nil || f.anonymize {
+			host = "host"
+		}
+		out = fmt.Sprintf("claimbench-%s-%s.json", host, time.Now().UTC().Format("20060102T150405Z"))
+	}
+	dir := filepath.Dir(out)
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return "", fmt.Errorf("result file %s: directory %s: %w; name another with --out, or --out - for none", out, dir, err)
+	}
+	if info, err := os.Stat(out); err == nil && info.IsDir() {
+		return "", fmt.Errorf("result file %s: is a directory", out)
+	}
+	return out, nil
+}
+
+func (f *surveyFlags) write(cmd *cobra.Command, file *result.File, out string) error {
+	if out != "" {
+		if err := file.Save(out); err != nil {
+			return err
+		}
+	}
+	w := cmd.OutOrStdout()
+	var err error
+	if f.json {
+		err = report.JSON(w, []*result.File{file})
+	} else {
+		err = report.Text(w, []*result.File{file}, textOptions(w, f.verbose))
+	}
+	if err == nil && out != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "result file:", out)
+	}
+	return err
+}
+
+// explain says what to do about a target that could not be surveyed. A name that is no directory is usage; what
+// the machine refuses is not.
+func explain(err error) error {
+	var t *survey.TargetError
+	if !errors.As(err, &t) {
+		return cannotRun(err)
+	}
+	switch {
+	case errors.Is(t.Err, fs.ErrNotExist):
+		return usage(fmt.Errorf("%s: no such directory; make it first", t.Path))
+	case errors.Is(t.Err, unix.ENOTDIR):
+		return usage(fmt.Errorf("%s: not a directory; name the directory that the claims will be in", t.Path))
+	case errors.Is(t.Err, unix.EROFS):
+		return cannotRun(fmt.Errorf("%s: the filesystem is read-only; remount it, or name another directory", t.Path))
+	case errors.Is(t.Err, fs.ErrPermission):
+		return cannotRun(fmt.Errorf("%s: not writable by this user; change its mode or owner, or name another directory", t.Path))
+	case errors.Is(t.Err, unix.ENOSPC), errors.Is(t.Err, unix.EDQUOT):
+		return cannotRun(fmt.Errorf("%s: the filesystem or quota is full; free some space there", t.Path))
+	}
+	return cannotRun(err)
+}

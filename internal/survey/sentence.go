@@ -1,0 +1,88 @@
+package survey
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// between says for a person how far apart the contenders were.
+var between = map[result.Scope]string{
+	result.ScopeProcess: "between processes on one mount",
+	result.ScopeMount:   "between mounts of one client",
+	result.ScopeClient:  "between clients on one kernel",
+	result.ScopeHost:    "between hosts",
+}
+
+// sentence is the verdict on a target. It never says more than the scope allows.
+func sentence(t *result.Target) string {
+	by := map[result.Verdict][]string{}
+	contested := 0
+	for _, f := range t.Findings {
+		by[f.Verdict] = append(by[f.Verdict], f.Promise)
+		contested += f.Contested
+	}
+	where := fmt.Sprintf("%s (scope %s)", between[t.Scope], t.Scope)
+	if len(t.Findings) == 0 {
+		return "Nothing was tested."
+	}
+	if len(by[result.Holds]) == len(t.Findings) {
+		return fmt.Sprintf("All %d promises hold %s: no violation in %s contested rounds.", len(t.Findings), where, grouped(contested))
+	}
+	var parts []string
+	for _, v := range []result.Verdict{result.Broken, result.Hung, result.Unsupported, result.Unproven} {
+		if names := by[v]; len(names) > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %s", v, strings.Join(names, ", ")))
+		}
+	}
+	return fmt.Sprintf("%d of %d promises hold %s; %s.", len(by[result.Holds]), len(t.Findings), where, strings.Join(parts, "; "))
+}
+
+// grouped writes a count with its thousands apart.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}
+
+// A Decision is what a survey says about the promises that were required of every target.
+type Decision int
+
+// The decisions; each is also the exit status.
+const (
+	Safe     Decision = 0
+	Unsafe   Decision = 1
+	Unproven Decision = 3
+)
+
+// Decide looks at the required promises only. A promise that is refused or hangs cannot be relied on: unsafe.
+func Decide(f *result.File, require []string) Decision {
+	d := Safe
+	for i := range f.Targets {
+		for _, name := range require {
+			switch verdictOf(&f.Targets[i], name) {
+			case result.Holds:
+			case result.Broken, result.Unsupported, result.Hung:
+				return Unsafe
+			default:
+				d = Unproven
+			}
+		}
+	}
+	if len(f.Targets) == 0 {
+		return Unproven
+	}
+	return d
+}
+
+func verdictOf(t *result.Target, promise string) result.Verdict {
+	for _, f := range t.Findings {
+		if f.Promise == promise {
+			return f.Verdict
+		}
+	}
+	return result.Unproven
+}

@@ -1,0 +1,244 @@
+// Package survey puts a survey together: it looks at host and routes, makes a work directory in each target, runs
+// the probes there, and removes what it made. The judging is the probes' own.
+package survey
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/facts"
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/probes"
+)
+
+// Options says what to survey and how.
+type Options struct {
+	Targets  [][]string // the routes of each target; the first is what the target is called by
+	Config   config.Config
+	Version  string
+	Progress Progress
+}
+
+// Progress is told what happens. Nil functions are left out.
+type Progress struct {
+	Target func(target string, probes int)        // a target begins
+	Probe  func(target, probe string)             // a probe begins
+	Found  func(target string, f *result.Finding) // a probe has ended
+	Note   func(message string)                   // something that a person should know
+	Ended  func(target string, t *result.Target)  // a target is done
+}
+
+// A TargetError is a target that could not be surveyed.
+type TargetError struct {
+	Path string
+	Err  error
+}
+
+func (e *TargetError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *TargetError) Unwrap() error { return e.Err }
+
+// Run surveys the targets one after the other. The file holds what was found until then, whatever the error; after
+// an interruption it says that it is incomplete.
+func Run(ctx context.Context, o Options) (*result.File, error) {
+	o.Progress.fill()
+	host, err := facts.ReadHost()
+	if err != nil {
+		return nil, err
+	}
+	if o.Config.Seed == 0 {
+		o.Config.Seed = rand.Uint64N(1<<53-1) + 1 // exact in every JSON reader
+	}
+	f := &result.File{
+		Schema: result.Schema, Tool: tool(o.Version), Started: time.Now().UTC(), Seed: o.Config.Seed,
+		Conditions: o.Config.Conditions(), Host: host, Targets: []result.Target{},
+	}
+	began := time.Now()
+	err = o.targets(ctx, f)
+	f.DurationS = time.Since(began).Seconds()
+	if ctx.Err() != nil {
+		f.Incomplete = "interrupted"
+	}
+	return f, err
+}
+
+func tool(version string) result.Tool {
+	t := result.Tool{Version: version, Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				t.Commit = s.Value
+			}
+		}
+	}
+	return t
+}
+
+func (o *Options) targets(ctx context.Context, f *result.File) error {
+	line, err := race.Start(race.Config{
+		Ops: probes.Ops(), Contenders: max(slices.Max(o.Config.Contenders), 3), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
+	})
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	var failed error
+	until := time.Now().Add(o.Config.Budget)
+	for i, routes := range o.Targets {
+		if ctx.Err() != nil {
+			break
+		}
+		share := time.Until(until) / time.Duration(len(o.Targets)-i)
+		t, err := o.target(ctx, line, f.Host, routes, share)
+		if err != nil {
+			failed = errors.Join(failed, &TargetError{routes[0], err})
+		}
+		if t != nil {
+			f.Targets = append(f.Targets, *t)
+			o.Progress.Ended(t.Name, t)
+		}
+	}
+	return failed
+}
+
+// target surveys one target. The contenders are the first to touch it: should it hang, they can be abandoned.
+func (o *Options) target(ctx context.Context, line *race.Line, host result.Host, routes []string, share time.Duration) (*result.Target, error) {
+	if err := line.Enter(ctx, routes...); err != nil {
+		return nil, err
+	}
+	t := &result.Target{Name: routes[0], Findings: []result.Finding{}}
+	for _, r := range routes {
+		route, err := facts.ReadRoute(r)
+		if err != nil {
+			return nil, err
+		}
+		t.Routes = append(t.Routes, route)
+	}
+	t.Scope, t.ScopeWhy = facts.Scope(host, t.Routes)
+	for _, note := range removeLeftOvers(routes[0]) {
+		o.Progress.Note(note)
+	}
+	w, err := makeWorkdir(absolute(routes))
+	if err != nil {
+		return nil, err
+	}
+	err = w.sameEverywhere(o.Config.HangAfter)
+	if err == nil {
+		err = o.probe(ctx, line, w, t, share)
+	}
+	t.Sentence = sentence(t)
+	// Contenders still have the last probe's directory open: on NFS its removal would leave .nfs files behind.
+	err = errors.Join(err, line.Enter(context.WithoutCancel(ctx), "/"), w.remove())
+	return t, err
+}
+
+func absolute(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = p
+		if abs, err := filepath.Abs(p); err == nil {
+			out[i] = abs
+		}
+	}
+	return out
+}
+
+// probe runs the probes in their order.
+func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *result.Target, share time.Duration) error {
+	all := o.chosen()
+	o.Progress.Target(t.Name, len(all))
+	until := time.Now().Add(share)
+	weights := 0
+	for _, p := range all {
+		weights += max(1, p.Weight)
+	}
+	for _, p := range all {
+		if ctx.Err() != nil {
+			return nil
+		}
+		o.Progress.Probe(t.Name, p.Name)
+		per := min(o.Config.ProbeTime, time.Until(until)/time.Duration(weights))
+		weights -= max(1, p.Weight)
+		f, err := o.one(ctx, line, w, t, p, per)
+		if err != nil {
+			return err
+		}
+		t.Findings = append(t.Findings, f)
+		o.Progress.Found(t.Name, &f)
+	}
+	return nil
+}
+
+func (o *Options) chosen() []probes.Probe {
+	if len(o.Config.Probes) == 0 {
+		return probes.All
+	}
+	var chosen []probes.Probe
+	for _, p := range probes.All {
+		if slices.Contains(o.Config.Probes, p.Name) {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
+}
+
+// one runs a probe in a directory of its own.
+func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *result.Target, p probes.Probe, per time.Duration) (result.Finding, error) {
+	if per <= 0 {
+		return result.Finding{Promise: p.Name, Verdict: result.Unproven, Scope: t.Scope, Reason: "the budget was used up before this probe", Advice: "Repeat with a larger --budget."}, nil
+	}
+	dirs, err := w.sub(p.Name)
+	if err != nil {
+		return result.Finding{}, err
+	}
+	if err := o.enter(ctx, line, dirs); err != nil {
+		return result.Finding{}, err
+	}
+	c := &o.Config
+	f := probes.Run(ctx, p, probes.Bench{
+		Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: c.Contenders, Rounds: c.Rounds, Time: per,
+		ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
+	})
+	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
+		return f, err
+	}
+	return f, os.RemoveAll(dirs[0])
+}
+
+// enter takes the contenders to a directory that was just made over the first route, and that the others may be
+// late to show.
+func (o *Options) enter(ctx context.Context, line *race.Line, dirs []string) error {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := line.Enter(ctx, dirs...)
+		if !errors.Is(err, os.ErrNotExist) || time.Since(began) > o.Config.HangAfter {
+			return err
+		}
+	}
+}
+
+func (p *Progress) fill() {
+	if p.Target == nil {
+		p.Target = func(string, int) {}
+	}
+	if p.Probe == nil {
+		p.Probe = func(string, string) {}
+	}
+	if p.Found == nil {
+		p.Found = func(string, *result.Finding) {}
+	}
+	if p.Note == nil {
+		p.Note = func(string) {}
+	}
+	if p.Ended == nil {
+		p.Ended = func(string, *result.Target) {}
+	}
+}
+

@@ -1,0 +1,199 @@
+package survey
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/facts"
+)
+
+const (
+	dirPrefix    = ".claimbench-"
+	manifestName = "manifest.json"
+	ownerless    = time.Minute // an empty directory without a manifest is left over when it is older than this
+)
+
+var dirName = regexp.MustCompile(`^\.claimbench-[0-9a-f]{32}$`)
+
+// A manifest says whose a work directory is, so that a later start can tell whether it is left over.
+type manifest struct {
+	Tool  string      `json:"tool"`
+	Owner facts.Owner `json:"owner"`
+	Nonce string      `json:"nonce"` // proves that two routes reach the same directory
+}
+
+// A workdir is the one directory of claimbench's own inside a target, seen over each of its routes.
+type workdir struct {
+	paths []string
+	nonce string
+}
+
+// makeWorkdir makes the directory over the first route. Its name carries 16 random bytes, so that nobody can have
+// put a symlink there.
+func makeWorkdir(routes []string) (*workdir, error) {
+	var random [16]byte
+	rand.Read(random[:]) // never fails (crypto/rand, Go 1.24)
+	w := &workdir{nonce: hex.EncodeToString(random[:])}
+	for _, r := range routes {
+		w.paths = append(w.paths, filepath.Join(r, dirPrefix+w.nonce))
+	}
+	if err := os.Mkdir(w.paths[0], 0o700); err != nil {
+		return nil, err
+	}
+	if err := w.writeManifest(); err != nil {
+		return nil, errors.Join(err, w.remove())
+	}
+	return w, nil
+}
+
+func (w *workdir) writeManifest() error {
+	owner, err := facts.Self()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(manifest{Tool: "claimbench", Owner: owner, Nonce: w.nonce})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(w.paths[0], manifestName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// sameEverywhere proves that each route reaches the directory: the manifest written over the first is read over
+// the others, which may take a moment.
+func (w *workdir) sameEverywhere(patience time.Duration) error {
+	for _, p := range w.paths[1:] {
+		var got manifest
+		var err error
+		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+			if got, err = readManifest(p); err == nil && got.Nonce == w.nonce || time.Since(began) > patience {
+				break
+			}
+		}
+		if err != nil || got.Nonce != w.nonce {
+			return fmt.Errorf("%s and %s do not reach the same directory: a file made over the first is not seen over the second within %v", filepath.Dir(w.paths[0]), filepath.Dir(p), patience)
+		}
+	}
+	return nil
+}
+
+func readManifest(dir string) (m manifest, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		return m, err
+	}
+	err = json.Unmarshal(data, &m)
+	return m, err
+}
+
+// sub makes a fresh directory for one probe, and returns its path over each route.
+func (w *workdir) sub(name string) ([]string, error) {
+	var over []string
+	for _, p := range w.paths {
+		over = append(over, filepath.Join(p, name))
+	}
+	return over, os.Mkdir(over[0], 0o700)
+}
+
+// remove removes the directory: the manifest last, so that a removal cut short is still recognised.
+func (w *workdir) remove() error { return removeTree(w.paths[0]) }
+
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != manifestName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(dir, manifestName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Remove(dir)
+}
+
+// removeLeftOvers removes what surveys that were killed have left in the target, if their process is provably
+// gone, and says what it did and what it left alone.
+func removeLeftOvers(target string) (notes []string) {
+	entries, err := os.ReadDir(target)
+	if err != nil {
+		return nil // the survey itself is about to say so
+	}
+	for _, e := range entries {
+		if !dirName.MatchString(e.Name()) || !e.IsDir() {
+			continue
+		}
+		dir := filepath.Join(target, e.Name())
+		if gone, why := leftOver(dir); !gone {
+			notes = append(notes, fmt.Sprintf("left alone: %s: %s", dir, why))
+		} else if err := removeTree(dir); err != nil {
+			notes = append(notes, fmt.Sprintf("left over, and could not be removed: %v", err))
+		} else {
+			notes = append(notes, fmt.Sprintf("removed a left-over directory: %s (%s)", dir, why))
+		}
+	}
+	return notes
+}
+
+// leftOver reports whether a work directory belongs to nobody any more. Only a directory of this user's, with the
+// mode it was made with, is ever called left over.
+func leftOver(dir string) (bool, string) {
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return false, err.Error()
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
+		return false, "it is another user's"
+	}
+	m, err := readManifest(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return abandoned(dir, &st)
+	case err != nil:
+		return false, "its manifest cannot be read: " + err.Error()
+	case m.Tool != "claimbench" || filepath.Base(dir) != dirPrefix+m.Nonce:
+		return false, "its manifest is not claimbench's"
+	}
+	return facts.OwnerGone(m.Owner)
+}
+
+// abandoned judges a directory without a manifest: its maker died between the two steps, or is just between them.
+// Both ages are the filesystem's own.
+func abandoned(dir string, st *unix.Stat_t) (bool, string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) > 0 {
+		return false, "it has no manifest and is not empty"
+	}
+	probe, err := os.MkdirTemp(filepath.Dir(dir), dirPrefix+"clock-")
+	if err != nil {
+		return false, err.Error()
+	}
+	defer os.Remove(probe)
+	var now unix.Stat_t
+	if err := unix.Lstat(probe, &now); err != nil {
+		return false, err.Error()
+	}
+	if age := time.Duration(now.Mtim.Nano() - st.Mtim.Nano()); age < ownerless {
+		return false, "it has no manifest yet"
+	}
+	return true, "empty, and older than a minute"
+}
