@@ -121,7 +121,7 @@ func (b *Bench) control(ctx context.Context, e *evidence, judge func(*race.Round
 	for _, n := range slices.Backward(b.Contenders) {
 		_, err := b.Line.Race(ctx, e.op, b.plan(n, b.Time/4/time.Duration(len(b.Contenders))), func(r *race.Round) bool {
 			v := judge(r)
-			e.add(r, r.Contested(), v, func() result.Round { return b.raw(e.op, r) })
+			e.add(r, r.Contested(b.Routes), v, func() result.Round { return b.raw(e.op, r) })
 			if v.kind != "" && e.violations == 1 {
 				e.first = time.Since(began)
 			}
@@ -147,7 +147,7 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 	for i, n := range b.Contenders {
 		d := left / time.Duration(len(b.Contenders)-i)
 		t, err := b.Line.Race(ctx, e.op, b.plan(n, d), func(r *race.Round) bool {
-			e.add(r, r.Contested(), judge(r), func() result.Round { return b.raw(e.op, r) })
+			e.add(r, r.Contested(b.Routes), judge(r), func() result.Round { return b.raw(e.op, r) })
 			return e.violations < enoughBroken && e.refused < 50
 		})
 		left -= t.Elapsed

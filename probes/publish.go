@@ -21,9 +21,9 @@ var publish = Probe{
 	Broken:  "A claim's content cannot be trusted at first sight here: judge a claim without readable content by its age, never as malformed.",
 	Refused: "There is no atomic publication here: judge a claim without readable content by its age, never as malformed.",
 	Ops: []race.Op{
-		{Name: "publish-by-link", Prepare: prepareNew, Attempt: publishByLink, Clean: removeName, Close: removeOwn},
-		{Name: "publish-by-rename", Prepare: prepareNew, Attempt: publishByRename, Clean: removeName, Close: removeOwn},
-		{Name: "create-then-write", Prepare: prepareNew, Attempt: createThenWrite, Clean: removeName, Close: removeOwn},
+		{Name: "publish-by-link", Prepare: prepareNew, Attempt: publishByLink, Settle: removeWritten, Close: removeOwn},
+		{Name: "publish-by-rename", Prepare: prepareNew, Attempt: publishByRename, Settle: removeWritten, Close: removeOwn},
+		{Name: "create-then-write", Prepare: prepareNew, Attempt: createThenWrite, Settle: removeWritten, Close: removeOwn},
 	},
 	Run: runPublish,
 }

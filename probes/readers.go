@@ -106,6 +106,14 @@ func fill(e *race.Env, fd int, value uint64) unix.Errno {
 	return errno
 }
 
+// removeWritten lets the writer remove what was under the round's name, as soon as all have looked: at the end of a
+// batch it would be megabytes.
+func removeWritten(e *race.Env, ev *race.Event) {
+	if ev.Role == race.Writer {
+		removeName(e)
+	}
+}
+
 // look opens the name and reads what is there. It tries again while there is nothing, up to tries times.
 func look(e *race.Env, ev *race.Event, tries int) (errno unix.Errno) {
 	ev.Role = race.Reader

@@ -22,9 +22,9 @@ var renameDirOccupied = Probe{
 	Broken:  "Do not use the quarantine protocol here; generations needs no rename.",
 	Refused: "Directories cannot be renamed here: do not use the quarantine protocol; generations needs no rename.",
 	Ops: append(namedOps(race.Op{
-		Name: "rename-dir", Prepare: prepareFullDir, Attempt: renameOwn, Observe: observeDirs, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir,
+		Name: "rename-dir", Batch: 64, Prepare: prepareFullDir, Attempt: renameOwn, Observe: observeDirs, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir,
 	}),
-		race.Op{Name: "stat-then-rename-empty-dir", Prepare: prepareEmptyDir, Attempt: statThenRename, Observe: observeMoved, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir},
+		race.Op{Name: "stat-then-rename-empty-dir", Batch: 64, Prepare: prepareEmptyDir, Attempt: statThenRename, Observe: observeMoved, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir},
 		race.Op{Name: "rename-dir-after-emptying", Prepare: prepareFullDir, Attempt: emptyThenRename, Observe: observeMoved},
 		race.Op{Name: "rename-dir-onto-empty", Prepare: prepareFullDir, Attempt: renameOntoEmpty, Observe: observeMoved},
 	),

@@ -20,8 +20,8 @@ var renameReplace = Probe{
 	Broken:  "Do not replace claim files by rename here; generations never replaces a file.",
 	Refused: "Rename over an existing file does not exist here; generations never replaces a file.",
 	Ops: []race.Op{
-		{Name: "rename-replace", Prepare: prepareReplace, Attempt: replaceOrLook, Clean: removeName, Close: removeOwn},
-		{Name: "unlink-then-rename", Prepare: prepareReplace, Attempt: unlinkThenRename, Clean: removeName, Close: removeOwn},
+		{Name: "rename-replace", Prepare: prepareReplace, Attempt: replaceOrLook, Settle: removeWritten, Close: removeOwn},
+		{Name: "unlink-then-rename", Prepare: prepareReplace, Attempt: unlinkThenRename, Settle: removeWritten, Close: removeOwn},
 	},
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		w := watch{op: "rename-replace", control: "unlink-then-rename", mustBe: true, refusals: []unix.Errno{unix.EPERM, unix.EEXIST, unix.EOPNOTSUPP, unix.ENOSYS}}

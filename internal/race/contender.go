@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,6 +67,10 @@ func settleOn(cpu string) error {
 	return nil
 }
 
+// idleNap is how long a contender without a job sleeps before it looks for its parent. The kernel ends it with its
+// parent anyway; this is for a parent that was gone before the kernel was asked to.
+const idleNap = time.Second
+
 type contender struct {
 	sh     *shared
 	s      *slot
@@ -79,7 +84,7 @@ func (c *contender) serve() {
 	for done := uint32(0); ; {
 		gen := c.s.gen.Load()
 		if gen == done {
-			futexWait(&c.s.gen, gen, nap)
+			futexWait(&c.s.gen, gen, idleNap)
 			if os.Getppid() != c.parent {
 				return
 			}
@@ -123,7 +128,7 @@ func (c *contender) step(op *Op, j *job) {
 			return
 		}
 	}
-	attempt(op, e, ev, 0)
+	attempt(op, e, ev)
 	if op.Observe != nil {
 		op.Observe(e, ev)
 	}
@@ -168,7 +173,7 @@ func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
 			return false
 		}
 		if ready == 0 {
-			attempt(op, e, ev, 0)
+			attempt(op, e, ev)
 			if op.Observe != nil {
 				op.Observe(e, ev)
 			}
@@ -193,7 +198,7 @@ func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
 // attempt brackets the operation with its two times and nothing else.
 //
 //go:nosplit
-func attempt(op *Op, e *Env, ev *Event, _ int) {
+func attempt(op *Op, e *Env, ev *Event) {
 	ev.Invoke = now()
 	errno := op.Attempt(e, ev)
 	ev.Return = now()

@@ -24,14 +24,15 @@ type Config struct {
 
 // A Line is a set of contender processes ready to race. It is not safe for concurrent use.
 type Line struct {
-	cfg    Config
-	sh     *shared
-	mem    *os.File
-	cpus   []int
-	procs  [MaxContenders]*proc
-	dirs   []string
-	number int64 // of the next round; names are never used twice
-	thread chan func()
+	cfg     Config
+	sh      *shared
+	mem     *os.File
+	cpus    []int
+	procs   [MaxContenders]*proc
+	dirs    []string
+	number  int64 // of the next round; names are never used twice
+	inBatch int   // rounds of the batch under way, or of the last one
+	thread  chan func()
 }
 
 // A proc is one contender process. Its exit is seen by a goroutine that closes gone.
@@ -265,7 +266,7 @@ func (l *Line) watch(ctx context.Context, what string, ids []int) error {
 func (l *Line) stuck(ids []int, late int) int {
 	n := len(ids)
 	for _, i := range ids {
-		for k := range maxBatch * MaxContenders / n {
+		for k := range l.inBatch {
 			if ev := &l.sh.roundEvents(k, n)[min(i, n-1)]; ev.Invoke != 0 && ev.Return == 0 {
 				return i
 			}
@@ -300,7 +301,7 @@ func (l *Line) recover(ids []int) error {
 
 func (l *Line) wakeAll() {
 	futexWake(&l.sh.gen.at)
-	futexWake(&l.sh.go_.at)
+	futexWake(&l.sh.agreed.at)
 	for i := range l.sh.lanes {
 		futexWake(&l.sh.lanes[i].at)
 	}

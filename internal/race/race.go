@@ -23,6 +23,9 @@ const MaxContenders = 64
 type Op struct {
 	Name string
 
+	// Batch bounds the rounds of a batch, for operations whose objects take space until the batch is swept. 0 is no bound.
+	Batch int
+
 	// Open is called once per batch, before the first round.
 	Open func(*Env) unix.Errno
 
@@ -115,33 +118,23 @@ type Round struct {
 }
 
 // Contested reports whether a winner's closed interval overlaps another contender's; in a round without a
-// winner, whether any two overlap.
-func (r *Round) Contested() bool {
-	won := false
+// winner, whether any two overlap. With several routes the two must be on different ones (contender i is on route
+// i % routes): an overlap within one route says nothing about the distance between routes.
+func (r *Round) Contested(routes int) bool {
+	won := len(r.Winners()) > 0
 	for i := range r.Events {
-		if r.Events[i].Won() {
-			won = true
-			if r.overlaps(i) {
-				return true
-			}
-		}
-	}
-	if won {
-		return false
-	}
-	for i := range r.Events {
-		if r.overlaps(i) {
+		if (r.Events[i].Won() || !won) && r.overlaps(i, routes) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Round) overlaps(i int) bool {
+func (r *Round) overlaps(i, routes int) bool {
 	a := &r.Events[i]
 	for j := range r.Events {
 		b := &r.Events[j]
-		if i != j && a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end() && b.Invoke <= a.end() {
+		if i != j && (routes < 2 || i%routes != j%routes) && a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end() && b.Invoke <= a.end() {
 			return true
 		}
 	}

@@ -125,9 +125,16 @@ func (r *running) batch(ctx context.Context, phase Phase, each func(*Round) bool
 	}
 	if phase != Cold {
 		per := max(time.Since(began)/time.Duration(rounds), 1)
-		r.size = max(2, min(maxBatch, int(batchTime/per), 4*r.size))
+		r.size = max(2, min(r.batchBound(), int(batchTime/per), 4*r.size))
 	}
 	return r.count(first, rounds, phase, each), nil
+}
+
+func (r *running) batchBound() int {
+	if b := r.cfg.Ops[r.op].Batch; b > 0 {
+		return b
+	}
+	return maxBatch
 }
 
 // reset empties the barrier and the records. No contender is in a batch now.
@@ -135,11 +142,12 @@ func (r *running) reset(rounds, n int) {
 	sh := r.sh
 	sh.arrived.Store(0)
 	sh.met.Store(0)
-	sh.gen.at.Store(0)
-	sh.go_.at.Store(0)
+	sh.gen.reset()
+	sh.agreed.reset()
 	for i := range sh.lanes {
-		sh.lanes[i].at.Store(0)
+		sh.lanes[i].reset()
 	}
+	r.inBatch = rounds
 	clear(sh.events[:rounds*n])
 }
 
@@ -150,7 +158,7 @@ func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) 
 	for i := 0; i < rounds && more; i++ {
 		round := Round{Number: int(first) + i, Phase: phase, Events: r.sh.roundEvents(i, n), After: r.sh.after[i]}
 		r.tally.Rounds[phase]++
-		if round.Contested() {
+		if round.Contested(len(r.dirs)) {
 			r.tally.Contested[phase]++
 		}
 		for k := range round.Events {

@@ -28,7 +28,7 @@ type shared struct {
 	_       [124]byte
 	start   atomic.Int64 // the instant agreed for the round, CLOCK_MONOTONIC ns
 	_       [120]byte
-	go_     gate // the last round whose start instant is set
+	agreed  gate // the last round whose start instant is set
 	lanes   [MaxContenders]gate
 	slots   [MaxContenders]slot
 	after   [maxBatch]After

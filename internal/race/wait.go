@@ -43,7 +43,13 @@ func (g *gate) open(seq uint32) {
 	}
 }
 
-// Patience is how long a waiter spins, then yields, before it sleeps.
+// reset closes the gate again, when nobody can be waiting at it. A contender killed while it slept is forgotten.
+func (g *gate) reset() {
+	g.at.Store(0)
+	g.sleepers.Store(0)
+}
+
+// patience is how long a waiter spins, then yields, before it sleeps.
 type patience struct{ spins, yields int }
 
 var (
@@ -95,9 +101,11 @@ func newRunner(sh *shared, id int, j *job) runner {
 }
 
 // leads reports whether this contender is the one of its lane that stays awake for round seq and starts first.
-// The lead rotates, so that wins spread over a lane without help.
+// The lead rotates, so that wins spread over a lane without help, and each lane at its own pace, so that in the
+// long run every leader meets every leader of the other lanes.
 func (r *runner) leads(seq uint32) bool {
-	return int(seq)%r.members == r.id/r.lanes
+	k := int(seq)
+	return (k+r.lane*(k/r.members))%r.members == r.id/r.lanes
 }
 
 // first picks one contender of a round: the leader of one lane, the lanes taking turns.
@@ -135,9 +143,9 @@ func (r *runner) line(seq uint32, offset int64) bool {
 	}
 	if leads && sh.met.Add(1) == seq*uint32(r.lanes) {
 		sh.start.Store(now() + lead)
-		sh.go_.open(seq)
+		sh.agreed.open(seq)
 	}
-	if !sh.go_.wait(sh, seq, r.startPatience(leads)) {
+	if !sh.agreed.wait(sh, seq, r.startPatience(leads)) {
 		return false
 	}
 	at := sh.start.Load() + offset

@@ -227,7 +227,7 @@ func checkSchema(schema string) error {
 	}
 	version := regexp.MustCompile(`/v(0|[1-9][0-9]*)(\.[0-9]+)*$`).FindStringSubmatch(schema)
 	switch {
-	case version == nil:
+	case version == nil || version[1] == "0":
 		return fmt.Errorf("%q is no version that claimbench ever wrote; this one reads v1", schema)
 	case version[1] != "1":
 		return fmt.Errorf("%s was written by a newer claimbench; this one reads v1", schema)
