@@ -137,6 +137,7 @@ func (b *Bench) control(ctx context.Context, e *evidence, judge func(*race.Round
 func (b *Bench) plan(n int, d time.Duration) race.Plan {
 	return race.Plan{
 		Contenders: n, Rounds: max(1, b.Rounds/len(b.Contenders)), Time: max(d, time.Millisecond),
+		AtLeast: b.MinProof/len(b.Contenders) + 1, Extra: min(3*d, b.Spare),
 		ScanShare: b.ScanShare, ColdRounds: b.ColdRounds / len(b.Contenders), ColdPause: b.ColdPause,
 	}
 }
@@ -150,7 +151,8 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 			e.add(r, r.Contested(b.Routes), judge(r), func() result.Round { return b.raw(e.op, r) })
 			return e.violations < enoughBroken && e.refused < 50
 		})
-		left -= t.Elapsed
+		left -= min(t.Elapsed, d)
+		b.Spare -= max(0, t.Elapsed-d)
 		figures(f, &t, n)
 		if err != nil || e.violations >= enoughBroken || e.refused >= 50 {
 			return err

@@ -72,6 +72,7 @@ type Bench struct {
 	Contenders []int         // how many race, in turn
 	Rounds     int           // contested rounds wanted
 	Time       time.Duration // for the whole probe
+	Spare      time.Duration // more, for a slow filesystem or a busy machine, where Time is not enough to prove anything
 	ScanShare  float64
 	ColdRounds int
 	ColdPause  time.Duration

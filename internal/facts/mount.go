@@ -44,7 +44,7 @@ func rootMount(mounts []*mountinfo.Info) *mountinfo.Info {
 func nearestCover(mounts []*mountinfo.Info, at *mountinfo.Info, path string) *mountinfo.Info {
 	var nearest *mountinfo.Info
 	for _, m := range mounts {
-		if m.Parent != at.ID || m == at || !lies(path, m.Mountpoint) {
+		if m == at || !lies(path, m.Mountpoint) {
 			continue
 		}
 		if nearest == nil || len(m.Mountpoint) < len(nearest.Mountpoint) {

@@ -10,7 +10,9 @@ import (
 type Plan struct {
 	Contenders int
 	Rounds     int           // contested rounds wanted
-	Time       time.Duration // at most; checked between batches
+	Time       time.Duration // at most, checked between batches
+	AtLeast    int           // contested rounds without which the race proves nothing
+	Extra      time.Duration // what may be added to Time to reach them
 	ScanShare  float64       // of the rounds
 	ColdRounds int
 	ColdPause  time.Duration
@@ -78,13 +80,18 @@ func (r *running) all(ctx context.Context, each func(*Round) bool) error {
 	}
 	for {
 		_, contested := r.tally.Total()
-		if contested >= r.plan.Rounds || time.Since(r.began) >= r.plan.Time {
+		if r.enough(contested, time.Since(r.began)) {
 			return nil
 		}
 		if more, err := r.batch(ctx, r.nextPhase(contested), each); err != nil || !more {
 			return err
 		}
 	}
+}
+
+func (r *running) enough(contested int, took time.Duration) bool {
+	p := &r.plan
+	return contested >= p.Rounds || took >= p.Time+p.Extra || took >= p.Time && contested >= p.AtLeast
 }
 
 // nextPhase keeps the shares of the phases in step with the progress of the race. Scans wait for the first tight

@@ -27,7 +27,7 @@ func (f *File) Anonymize() {
 		for j := range f.Targets[i].Routes {
 			r := &f.Targets[i].Routes[j]
 			hideOptions(r.Options)
-			
+			hideOptions(r.SuperOpts)
 			hideOptions(r.LockOpts)
 		}
 	}

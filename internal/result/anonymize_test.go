@@ -17,10 +17,10 @@ func TestAnonymizeHidesEveryIdentifierInEveryText(t *testing.T) {
 	target := &f.Targets[0]
 	target.Name = "prod-claims"
 	r := &target.Routes[0]
-	r.Path, r.Mount, r.Root = "/home/alice/mnt/claims", "/home/alice/mnt", "/export/jobs/sub"
+	r.Path, r.Mount, r.Root = "/home/alice/mnt/claims", "/home/alice/mnt", "/srv/vol7"
 	r.Source, r.Host = "filer1.example.net:/export/jobs", "node8"
 	r.NFS.Server, r.NFS.ClientAddr, r.NFS.ClientID = "10.20.0.5", "10.20.0.17", "worker-a"
-	secrets := []string{"node7", "example.net", "6f9f4a1c", "prod-claims", "alice", "/export/jobs", "filer1", "node8", "10.20.0.5", "10.20.0.17", "worker-a"}
+	secrets := []string{"node7", "example.net", "6f9f4a1c", "prod-claims", "alice", "/srv/vol7", "/export/jobs", "filer1", "node8", "10.20.0.5", "10.20.0.17", "worker-a"}
 	var reals []string
 	walk(reflect.ValueOf(*f), nil, func(v reflect.Value, at []string) {
 		if slices.Contains([]string{"path", "mount", "root", "source", "host", "server", "client_addr", "client_id", "name", "boot_id"}, at[len(at)-1]) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -159,7 +160,12 @@ func TestSaveRefusesAFileThatBreaksTheRules(t *testing.T) {
 }
 
 func TestSaveReplacesTheFileWhole(t *testing.T) {
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	tmp := t.TempDir() // on the same filesystem, so that renameio would use it
+	t.Setenv("TMPDIR", tmp)
+	untouched := time.Unix(1e9, 0)
+	if err := os.Chtimes(tmp, untouched, untouched); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "r.json")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
@@ -184,6 +190,30 @@ func TestSaveReplacesTheFileWhole(t *testing.T) {
 		t.Errorf("mode %v under umask %v", info.Mode(), mask)
 	}
 	onlyFile(t, dir, "r.json")
+	if info, err := os.Stat(tmp); err != nil || !info.ModTime().Equal(untouched) {
+		t.Errorf("TMPDIR was written to at %v (%v)", info.ModTime(), err)
+	}
+}
+
+func TestAWriteThatFailsLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	occupied := filepath.Join(dir, "occupied")
+	if err := os.Mkdir(occupied, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(occupied, []byte("x")); err == nil {
+		t.Error("a directory was replaced by a file")
+	}
+	onlyFile(t, dir, "occupied")
+}
+
+func TestSyncDirTellsNoSyncFromAFailedOne(t *testing.T) {
+	if err := syncDir("/proc"); err != nil { // EINVAL: procfs has no fsync
+		t.Errorf("/proc: %v", err)
+	}
+	if err := syncDir(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing directory: %v", err)
+	}
 }
 
 func TestSaveFollowsASymlink(t *testing.T) {

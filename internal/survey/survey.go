@@ -166,8 +166,9 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 		}
 		o.Progress.Probe(t.Name, p.Name)
 		per := min(o.Config.ProbeTime, time.Until(until)/time.Duration(weights))
+		spare := max(0, time.Until(until)-per*time.Duration(weights))
 		weights -= max(1, p.Weight)
-		f, err := o.one(ctx, line, w, t, p, per)
+		f, err := o.one(ctx, line, w, t, p, per, spare)
 		if err != nil {
 			return err
 		}
@@ -191,7 +192,7 @@ func (o *Options) chosen() []probes.Probe {
 }
 
 // one runs a probe in a directory of its own.
-func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *result.Target, p probes.Probe, per time.Duration) (result.Finding, error) {
+func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *result.Target, p probes.Probe, per, spare time.Duration) (result.Finding, error) {
 	if per <= 0 {
 		return result.Finding{Promise: p.Name, Verdict: result.Unproven, Scope: t.Scope, Reason: "the budget was used up before this probe", Advice: "Repeat with a larger --budget."}, nil
 	}
@@ -204,7 +205,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	}
 	c := &o.Config
 	f := probes.Run(ctx, p, probes.Bench{
-		Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: c.Contenders, Rounds: c.Rounds, Time: per,
+		Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: c.Contenders, Rounds: c.Rounds, Time: per, Spare: spare,
 		ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
 	})
 	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
@@ -241,4 +242,3 @@ func (p *Progress) fill() {
 		p.Ended = func(string, *result.Target) {}
 	}
 }
-
