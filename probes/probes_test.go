@@ -1,9 +1,8 @@
 package probes
 
 import (
-	"context"
-	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,21 +30,53 @@ func newBench(t testing.TB, n int, dirs ...string) Bench {
 		t.Fatal(err)
 	}
 	return Bench{
-		Line: line, Routes: len(dirs), Scope: result.ScopeProcess, Contenders: []int{2, n}, Rounds: 20000,
-		Time: time.Second, ScanShare: 0.25, ColdRounds: 64, ColdPause: time.Millisecond, MinProof: 300, HoldWait: 3 * time.Second,
+		Line: line, Routes: len(dirs), Scope: result.ScopeProcess, Contenders: []int{2, n}, Rounds: 2000,
+		Time: 300 * time.Millisecond, Spare: 10 * time.Second, ScanShare: 0.25, ColdRounds: 16, ColdPause: time.Millisecond,
+		MinProof: 100, HoldWait: 3 * time.Second,
 	}
 }
 
-func TestTry(t *testing.T) {
-	for _, root := range []string{"/dev/shm", "/root"} {
-		dir, _ := os.MkdirTemp(root, "cb")
-		defer os.RemoveAll(dir)
-		b := newBench(t, 8, dir)
-		for _, p := range All {
-			f := Run(context.Background(), p, b)
-			fmt.Printf("%-9s %-20s %-10s %s %d/%d viol=%d kinds=%v control=%+v errnos=%v %.1fs %s %v\n", root, f.Promise, f.Verdict, f.Class, f.Contested, f.Rounds, f.Violations, f.Kinds, f.Control.Violations, f.Errnos, f.DurationS, f.Reason, f.Warnings)
+func TestProbesAndOperationsHaveUniqueNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range All {
+		if seen[p.Name] {
+			t.Errorf("two probes are called %s", p.Name)
 		}
-		left, _ := os.ReadDir(dir)
-		fmt.Println(len(left), left)
+		seen[p.Name] = true
+	}
+	ops := map[string]bool{}
+	for _, op := range Ops() {
+		if ops[op.Name] {
+			t.Errorf("two operations are called %s", op.Name)
+		}
+		ops[op.Name] = true
+	}
+}
+
+func TestEveryProbeIsDocumented(t *testing.T) {
+	for _, p := range All {
+		for what, text := range map[string]string{
+			"promise": p.Promise, "why": p.Why, "how": p.How, "broken": p.Broken, "refused": p.Refused,
+		} {
+			if !strings.HasSuffix(text, ".") {
+				t.Errorf("%s: %s is no sentence: %q", p.Name, what, text)
+			}
+		}
+		if p.Control == "" {
+			t.Errorf("%s has no positive control", p.Name)
+		}
+	}
+}
+
+func TestThePagesAreThoseOfTheRegistry(t *testing.T) {
+	for name, want := range Docs() {
+		got, err := os.ReadFile("../docs/probes/" + name)
+		if err != nil || string(got) != want {
+			t.Errorf("docs/probes/%s is stale (%v); run make docs", name, err)
+		}
+	}
+	pages, err := os.ReadDir("../docs/probes")
+	if err != nil || len(pages) != len(Docs()) {
+		t.Errorf("%d pages in docs/probes, %d probes and an index; remove those of former probes (%v)", len(pages), len(All), err)
 	}
 }

@@ -87,7 +87,7 @@ func idle() []string {
 		"seclabel", "rsize", "wsize", "bsize", "namlen", "timeo", "retrans", "port", "mountport", "mountaddr",
 		"mountproto", "mountvers", "addr", "clientaddr", "inode64", "inode32", "attr2", "logbufs", "logbsize", "noquota",
 		"stripe", "lowerdir", "upperdir", "workdir", "uid", "gid", "user_id", "group_id", "fmask", "dmask", "file_mode",
-		"dir_mode", "username", "domain", "size", "nr_inodes", "space_cache", "ssd", "discard", "subvolid", "subvol"}
+		"dir_mode", "resuid", "resgid", "username", "domain", "size", "nr_inodes", "space_cache", "ssd", "discard", "subvolid", "subvol"}
 }
 
 // locks puts the options that switch locks off or make them local beside the measured answer.
@@ -119,8 +119,9 @@ func locks(t *result.Target) string {
 // runFacts say on which machine, when, and by which program. What is not known is left out.
 func runFacts(f *result.File, all bool) [][2]string {
 	facts := [][2]string{{"host", host(&f.Host, all)}, {"run", run(f)}}
-	if len(f.Conditions) > 0 {
-		facts = append(facts, [2]string{"under", strings.Join(f.Conditions, " ")})
+	set := slices.DeleteFunc(slices.Clone(f.Conditions), func(c string) bool { return strings.HasSuffix(c, "=") })
+	if len(set) > 0 {
+		facts = append(facts, [2]string{"under", strings.Join(set, " ")})
 	}
 	return facts
 }

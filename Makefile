@@ -1,0 +1,45 @@
+# Each target is a command that a person would type.
+
+export CGO_ENABLED = 0
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
+
+.PHONY: build survey test check race docs bench soak clean
+
+build: ## bin/claimbench, one static binary
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/claimbench ./cmd/claimbench
+
+survey: build ## survey the filesystems of this machine
+	./bin/claimbench survey
+
+test: ## all tests; those that need root or a tool say why they skip
+	go test ./...
+
+check: ## what a commit must pass beside the tests
+	@test -z "$$(gofmt -l $(GO_FILES))" || { gofmt -l $(GO_FILES); echo 'run gofmt on these'; exit 1; }
+	go vet ./...
+	GOARCH=arm64 go vet ./...
+	go tool staticcheck ./...
+	go mod tidy -diff
+	$(MAKE) --no-print-directory race
+
+race: ## the packages with goroutines, under the race detector; it needs a C compiler
+	@if command -v $$(go env CC) >/dev/null; then \
+		CGO_ENABLED=1 go test -race -short ./internal/race ./internal/survey ./probes; \
+	else \
+		echo 'race detector: skipped, no C compiler ($$(go env CC))'; \
+	fi
+
+docs: ## write the pages of the probes again
+	mkdir -p docs/probes
+	go run ./cmd/claimbench docs docs/probes
+
+bench: ## the figures of the starting line and the probes, on this machine
+	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
+
+soak: build ## many surveys of good filesystems: no false alarm may come out
+	go test -run '^TestNoFalseAlarm$$' -timeout 120m -v ./bench -soak
+
+clean:
+	rm -rf bin

@@ -1,0 +1,239 @@
+package sloppyfs
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	fd, err := unix.Openat(m.nodes.fd(in.NodeId), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT && m.share.has(NegativeCached) {
+		out.SetEntryTimeout(forever) // and node 0: the kernel keeps that there is none
+		return fuse.OK
+	}
+	if err != nil {
+		return fuse.Status(code(err))
+	}
+	return m.entry(fd, out)
+}
+
+func (m *mount) Forget(id, lookups uint64) { m.nodes.forget(id, lookups) }
+
+// before is asked by what makes a name.
+func (s *Share) before(c Call) unix.Errno {
+	switch {
+	case s.firesOn(NoSpace, c):
+		return unix.ENOSPC
+	case s.firesOn(TakenThoughAbsent, c):
+		return unix.EEXIST
+	case s.firesOn(Slow, c):
+		time.Sleep(slow)
+	}
+	return 0
+}
+
+// after spoils what was made.
+func (s *Share) after(c Call, undo func()) unix.Errno {
+	if s.firesOn(CreatedVanishes, c) {
+		undo()
+	}
+	if s.firesOn(WinnerToldEEXIST, c) {
+		return unix.EEXIST
+	}
+	return 0
+}
+
+// made answers for what lies under a name, after its making.
+func (m *mount) made(c Call, dir int, name string, out *fuse.EntryOut) fuse.Status {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fuse.Status(code(err))
+	}
+	if errno := m.share.after(c, func() { removeTree(dir, name) }); errno != 0 {
+		unix.Close(fd)
+		return fuse.Status(errno)
+	}
+	return m.entry(fd, out)
+}
+
+func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	s, dir := m.share, m.nodes.fd(in.NodeId)
+	if errno := s.before(Mkdir); errno != 0 {
+		return fuse.Status(errno)
+	}
+	err := unix.Mkdirat(dir, name, in.Mode)
+	switch {
+	case err == nil:
+		err = unix.Fchmodat(dir, name, in.Mode&0o7777, 0)
+	case err == unix.EEXIST && s.fires(MkdirTakesExisting):
+		err = nil
+	}
+	if err != nil {
+		return fuse.Status(code(err))
+	}
+	return m.made(Mkdir, dir, name, out)
+}
+
+func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
+	s, dir := m.share, m.nodes.fd(in.NodeId)
+	if s.fires(SymlinkRefused) {
+		return fuse.EPERM
+	}
+	if errno := s.before(Symlink); errno != 0 {
+		return fuse.Status(errno)
+	}
+	errno := s.place(dir, name, SymlinkNotAtomic, func(at string) error { return unix.Symlinkat(target, dir, at) })
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
+	return m.made(Symlink, dir, name, out)
+}
+
+func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	s, dir := m.share, m.nodes.fd(in.NodeId)
+	if s.fires(LinkRefused) {
+		return fuse.EPERM
+	}
+	if errno := s.before(Link); errno != 0 {
+		return fuse.Status(errno)
+	}
+	from := path(m.nodes.fd(in.Oldnodeid))
+	errno := s.place(dir, name, LinkNotAtomic, func(at string) error {
+		if s.has(LinkCopies) {
+			return copyTo(dir, from, at)
+		}
+		return unix.Linkat(unix.AT_FDCWD, from, dir, at, unix.AT_SYMLINK_FOLLOW)
+	})
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
+	return m.made(Link, dir, name, out)
+}
+
+// place makes something under a name, or, with the fault, looks first and then replaces what is there.
+func (s *Share) place(dir int, name string, notAtomic Fault, at func(string) error) unix.Errno {
+	if !s.fires(notAtomic) {
+		return code(at(name))
+	}
+	if !absent(dir, name) {
+		return unix.EEXIST
+	}
+	time.Sleep(gap)
+	tmp := s.unique()
+	if err := at(tmp); err != nil {
+		return code(err)
+	}
+	return code(unix.Renameat(dir, tmp, dir, name))
+}
+
+// unique is a name that no contender uses.
+func (s *Share) unique() string { return fmt.Sprintf(".sloppy%d", s.temps.Add(1)) }
+
+// copyTo makes a copy of a file, whole at once.
+func copyTo(dir int, from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return unix.EIO
+	}
+	defer src.Close()
+	fd, err := unix.Openat(dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	dst := os.NewFile(uintptr(fd), to)
+	defer dst.Close()
+	if _, err := io.Copy(dst, src); err != nil {
+		return unix.EIO
+	}
+	return unix.Linkat(unix.AT_FDCWD, path(fd), dir, to, unix.AT_SYMLINK_FOLLOW)
+}
+
+func (m *mount) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fuse.Status) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(m.nodes.fd(in.NodeId), "", buf)
+	return buf[:max(n, 0)], fuse.Status(code(err))
+}
+
+func (m *mount) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return m.remove(in.NodeId, name, 0)
+}
+
+func (m *mount) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return m.remove(in.NodeId, name, unix.AT_REMOVEDIR)
+}
+
+func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
+	if m.share.fires(HangRemove) {
+		return m.hang()
+	}
+	return fuse.Status(code(unix.Unlinkat(m.nodes.fd(dir), name, flags)))
+}
+
+func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fuse.Status {
+	s, dir, toDir, flags := m.share, m.nodes.fd(in.NodeId), m.nodes.fd(in.Newdir), uint(in.Flags)
+	if flags != 0 && s.has(RenameFlagsRefused) {
+		return fuse.EINVAL
+	}
+	if errno := s.before(Rename); errno != 0 {
+		return fuse.Status(errno)
+	}
+	if errno := s.rename(dir, name, toDir, to, flags); errno != 0 {
+		return fuse.Status(errno)
+	}
+	return fuse.Status(s.after(Rename, func() { removeTree(toDir, to) }))
+}
+
+func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) unix.Errno {
+	switch {
+	case flags == unix.RENAME_NOREPLACE && s.fires(NoreplaceNotAtomic):
+		if !absent(toDir, to) {
+			return unix.EEXIST
+		}
+		time.Sleep(gap)
+		flags = 0
+	case flags == 0 && s.has(RenameWithGap) && unix.Unlinkat(toDir, to, 0) == nil:
+		time.Sleep(gap)
+	}
+	err := unix.Renameat2(dir, name, toDir, to, flags)
+	switch occupied := err == unix.EEXIST || err == unix.ENOTEMPTY; {
+	case occupied && s.fires(RenameOntoOccupied):
+		removeTree(toDir, to)
+		err = unix.Renameat(dir, name, toDir, to)
+	case occupied && s.fires(RenameLosesSource):
+		removeTree(dir, name)
+	}
+	return code(err)
+}
+
+// removeTree removes a name and, if it is a directory, the files in it.
+func removeTree(dir int, name string) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		unix.Unlinkat(dir, name, 0)
+		return
+	}
+	d := os.NewFile(uintptr(fd), name)
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, n := range names {
+		unix.Unlinkat(fd, n, 0)
+	}
+	unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+}
+
+func (m *mount) OpenDir(_ <-chan struct{}, _ *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status { return fuse.OK }
+
+func (m *mount) StatFs(_ <-chan struct{}, in *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	var st unix.Statfs_t
+	err := unix.Fstatfs(m.share.root, &st)
+	*out = fuse.StatfsOut{
+		Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
+		Bsize: uint32(st.Bsize), NameLen: uint32(st.Namelen), Frsize: uint32(st.Frsize),
+	}
+	return fuse.Status(code(err))
+}

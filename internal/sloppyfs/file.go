@@ -1,0 +1,205 @@
+package sloppyfs
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// A mount is one superblock of a share.
+type mount struct {
+	fuse.RawFileSystem // ENOSYS for what is not here
+	share              *Share
+	at                 string
+	server             *fuse.Server
+	nodes              *nodes
+
+	mu      sync.Mutex
+	handles map[uint64]*handle
+	last    uint64
+}
+
+// A handle is an open file.
+type handle struct {
+	fd  int
+	ino uint64
+}
+
+func (m *mount) handle(fh uint64) *handle {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.handles[fh]
+}
+
+// opened makes a handle of a descriptor.
+func (m *mount) opened(fd int, out *fuse.OpenOut) fuse.Status {
+	st, errno := status(fd)
+	if errno != 0 {
+		unix.Close(fd)
+		return fuse.Status(errno)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last++
+	m.handles[m.last] = &handle{fd, st.Ino}
+	out.Fh, out.OpenFlags = m.last, fuse.FOPEN_DIRECT_IO
+	if m.share.has(ContentCached) {
+		out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	}
+	return fuse.OK
+}
+
+// hang waits for the end of the share, whatever the caller does meanwhile.
+func (m *mount) hang() fuse.Status {
+	<-m.share.closed
+	return fuse.EIO
+}
+
+// openFlags are those of an open(2) that concern the backing file.
+func openFlags(flags uint32) int {
+	return int(flags)&(unix.O_ACCMODE|unix.O_TRUNC) | unix.O_CLOEXEC | unix.O_NOFOLLOW
+}
+
+func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	if m.share.fires(HangOpen) {
+		return m.hang()
+	}
+	fd, err := unix.Open(path(m.nodes.fd(in.NodeId)), openFlags(in.Flags)&^unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return fuse.Status(code(err))
+	}
+	return m.opened(fd, out)
+}
+
+func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	s := m.share
+	if s.fires(HangOpen) {
+		return m.hang()
+	}
+	exclusive := in.Flags&unix.O_EXCL != 0
+	if exclusive {
+		if errno := s.before(Create); errno != 0 {
+			return fuse.Status(errno)
+		}
+	}
+	dir := m.nodes.fd(in.NodeId)
+	fd, errno := s.create(dir, name, in.Flags, in.Mode)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
+	if exclusive {
+		if errno := s.after(Create, func() { unix.Unlinkat(dir, name, 0) }); errno != 0 {
+			unix.Close(fd)
+			return fuse.Status(errno)
+		}
+	}
+	known, err := unix.Open(path(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(fd)
+		return fuse.Status(code(err))
+	}
+	if st := m.entry(known, &out.EntryOut); st != fuse.OK {
+		unix.Close(fd)
+		return st
+	}
+	return m.opened(fd, &out.OpenOut)
+}
+
+// create opens or makes a file with exactly the mode asked for.
+func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errno) {
+	exclusive := flags&unix.O_EXCL != 0
+	if exclusive && s.fires(ExclDropped) {
+		if absent(dir, name) {
+			exclusive = false
+		}
+		time.Sleep(gap)
+	}
+	fd, err := unix.Openat(dir, name, openFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
+	switch {
+	case err == nil:
+		return fd, code(unix.Fchmod(fd, mode&0o7777))
+	case err == unix.EEXIST && !exclusive:
+		fd, err = unix.Openat(dir, name, openFlags(flags), 0)
+	case err == unix.EEXIST && s.fires(LoserTruncates):
+		if fd, e := unix.Openat(dir, name, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0); e == nil {
+			unix.Close(fd)
+		}
+	}
+	return fd, code(err)
+}
+
+func absent(dir int, name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
+}
+
+func (m *mount) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	n, err := unix.Pread(m.handle(in.Fh).fd, buf, int64(in.Offset))
+	return fuse.ReadResultData(buf[:max(n, 0)]), fuse.Status(code(err))
+}
+
+func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	fd := m.handle(in.Fh).fd
+	if m.share.fires(WritesDelayed) {
+		return uint32(len(data)), fuse.Status(m.share.writeLater(fd, append([]byte(nil), data...), int64(in.Offset)))
+	}
+	n, err := unix.Pwrite(fd, data, int64(in.Offset))
+	return uint32(max(n, 0)), fuse.Status(code(err))
+}
+
+// delay is how long an accepted write takes to arrive.
+const delay = 2 * time.Millisecond
+
+func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return code(err)
+	}
+	s.late.Add(1)
+	time.AfterFunc(delay, func() {
+		defer s.late.Done()
+		unix.Pwrite(own, data, off)
+		unix.Close(own)
+	})
+	return 0
+}
+
+func (m *mount) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }
+
+func (m *mount) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
+	m.mu.Lock()
+	h := m.handles[in.Fh]
+	delete(m.handles, in.Fh)
+	m.mu.Unlock()
+	m.dropHandle(in.Fh)
+	unix.Close(h.fd)
+}
+
+func (m *mount) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return m.attr(in.NodeId, out)
+}
+
+func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
+	st, errno := status(m.nodes.fd(id))
+	m.fillAttr(&st, &out.Attr)
+	out.SetTimeout(m.share.timeout(ContentCached))
+	return fuse.Status(errno)
+}
+
+// SetAttr changes size and mode. Owner and times are nothing that a claim rests on.
+func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	p := path(m.nodes.fd(in.NodeId))
+	if size, ok := in.GetSize(); ok {
+		if err := unix.Truncate(p, int64(size)); err != nil {
+			return fuse.Status(code(err))
+		}
+	}
+	if mode, ok := in.GetMode(); ok {
+		if err := unix.Chmod(p, mode&0o7777); err != nil {
+			return fuse.Status(code(err))
+		}
+	}
+	return m.attr(in.NodeId, out)
+}

@@ -1,0 +1,147 @@
+package sloppyfs
+
+import (
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// A lockTable holds the locks of a share, on whole files: flock and fcntl locks do not see each other.
+type lockTable struct {
+	mu    sync.Mutex
+	files map[lockedFile]map[lockOwner]lock
+	freed chan struct{} // closed, and made anew, at each release
+}
+
+type lockedFile struct {
+	ino   uint64
+	flock bool
+}
+
+// A lockOwner is what the kernel calls an owner; the kernels of two mounts do not agree on names.
+type lockOwner struct {
+	mount *mount
+	owner uint64
+}
+
+type lock struct {
+	shared bool
+	handle uint64 // through which it was taken
+}
+
+func newLockTable() lockTable {
+	return lockTable{files: map[lockedFile]map[lockOwner]lock{}, freed: make(chan struct{})}
+}
+
+// take takes the lock, or returns the channel that is closed when it is worth trying again.
+func (t *lockTable) take(f lockedFile, o lockOwner, l lock, conflict func(a, b lock) bool) (retry <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other, held := range t.files[f] {
+		if other != o && conflict(held, l) {
+			return t.freed
+		}
+	}
+	if t.files[f] == nil {
+		t.files[f] = map[lockOwner]lock{}
+	}
+	t.files[f][o] = l
+	return nil
+}
+
+// drop releases what the predicate picks.
+func (t *lockTable) drop(pick func(lockedFile, lockOwner, lock) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f, holders := range t.files {
+		for o, l := range holders {
+			if pick(f, o, l) {
+				delete(holders, o)
+			}
+		}
+		if len(holders) == 0 {
+			delete(t.files, f)
+		}
+	}
+	t.wake()
+}
+
+func (t *lockTable) wake() {
+	close(t.freed)
+	t.freed = make(chan struct{})
+}
+
+func (t *lockTable) wakeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wake()
+}
+
+func (m *mount) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
+	return m.setLock(cancel, in, false)
+}
+
+func (m *mount) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
+	return m.setLock(cancel, in, true)
+}
+
+func (m *mount) setLock(cancel <-chan struct{}, in *fuse.LkIn, wait bool) fuse.Status {
+	s := m.share
+	for f, errno := range refusedLocks {
+		if s.has(f) {
+			return fuse.Status(errno)
+		}
+	}
+	file := lockedFile{m.handle(in.Fh).ino, in.LkFlags&fuse.FUSE_LK_FLOCK != 0}
+	owner := lockOwner{m, in.Owner}
+	if in.Lk.Typ == unix.F_UNLCK {
+		s.locks.drop(func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
+		return fuse.OK
+	}
+	if s.fires(HangLock) {
+		return m.hang()
+	}
+	if s.fires(LocksGranted) {
+		return fuse.OK
+	}
+	l := lock{in.Lk.Typ == unix.F_RDLCK, in.Fh}
+	for {
+		retry := s.locks.take(file, owner, l, s.conflict)
+		switch {
+		case retry == nil:
+			return fuse.OK
+		case !wait:
+			return fuse.EAGAIN
+		case s.has(LockWaitersSleep):
+			retry = nil
+		}
+		select {
+		case <-retry:
+		case <-cancel:
+			return fuse.EINTR
+		case <-s.closed:
+			return fuse.EIO
+		}
+	}
+}
+
+func (s *Share) conflict(a, b lock) bool {
+	return !a.shared || !b.shared || s.has(LocksSharedAreExclusive)
+}
+
+// Flush is sent by every close: it drops the fcntl locks of the process.
+func (m *mount) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
+	file, owner := lockedFile{ino: m.handle(in.Fh).ino}, lockOwner{m, in.LockOwner}
+	if !m.share.has(LocksOutliveHolder) {
+		m.share.locks.drop(func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
+	}
+	return fuse.OK
+}
+
+// dropHandle drops what was locked through an open file description that is gone: flock and OFD locks.
+func (m *mount) dropHandle(fh uint64) {
+	if !m.share.has(LocksOutliveHolder) {
+		m.share.locks.drop(func(_ lockedFile, o lockOwner, l lock) bool { return o.mount == m && l.handle == fh })
+	}
+}
