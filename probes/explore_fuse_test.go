@@ -62,7 +62,7 @@ func TestExplore(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T){
-			dirs := newSloppy(t, r.mounts, r.plant)
+			dirs, backing := newSloppy(t, r.mounts, r.plant)
 			b := smallBench(t, 4, dirs...)
 			for _, p := range All {
 				if r.probes != "all" && !strings.Contains(" "+r.probes+" ", " "+p.Name+" ") { continue }
@@ -70,7 +70,7 @@ func TestExplore(t *testing.T) {
 				f := Run(t.Context(), p, b)
 				t.Logf("%.1fs %s", time.Since(began).Seconds(), describe(&f))
 			}
-			if l := leftovers(t, dirs[0]); len(l) > 0 { t.Log("LEFT", len(l), l[:min(4,len(l))]) }
+			if l := leftovers(t, backing); len(l) > 0 { t.Log("LEFT", len(l), l[:min(4,len(l))]) }
 		})
 	}
 }

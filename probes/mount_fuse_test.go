@@ -54,10 +54,10 @@ func unmount(t testing.TB, at string) {
 }
 
 // newSloppy mounts one sloppy share several times over a tmpfs.
-func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
+func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string, backing string) {
 	t.Helper()
 	needRoot(t)
-	backing := newTmpfs(t)
+	backing = newTmpfs(t)
 	s, err := sloppyfs.New(backing)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []st
 		}
 		dirs = append(dirs, dir)
 	}
-	return dirs
+	return dirs, backing
 }
 
 // smallBench is a bench that does little: enough to see a planted fault.

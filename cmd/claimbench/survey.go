@@ -71,7 +71,7 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 		return usage(err)
 	}
 	notes := []string{}
-	if len(dirs) == 0 {
+	if len(dirs) == 0 && len(f.routes) == 0 {
 		dirs, notes = facts.DefaultTargets()
 	}
 	targets, err := f.targets(dirs)

@@ -207,15 +207,6 @@ func TestAWriteThatFailsLeavesNothingBehind(t *testing.T) {
 	onlyFile(t, dir, "occupied")
 }
 
-func TestSyncDirTellsNoSyncFromAFailedOne(t *testing.T) {
-	if err := syncDir("/proc"); err != nil { // EINVAL: procfs has no fsync
-		t.Errorf("/proc: %v", err)
-	}
-	if err := syncDir(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing directory: %v", err)
-	}
-}
-
 func TestSaveFollowsASymlink(t *testing.T) {
 	dir := t.TempDir()
 	link, target := filepath.Join(dir, "latest"), filepath.Join(dir, "r.json")

@@ -136,8 +136,17 @@ func (o *Options) target(ctx context.Context, line *race.Line, host result.Host,
 	}
 	t.Sentence = sentence(t)
 	// Contenders still have the last probe's directory open: on NFS its removal would leave .nfs files behind.
-	err = errors.Join(err, line.Enter(context.WithoutCancel(ctx), "/"), w.remove())
+	err = errors.Join(err, line.Enter(context.WithoutCancel(ctx), "/"))
+	if failed := w.remove(); failed != nil {
+		o.warn(t, "left behind: "+failed.Error())
+	}
 	return t, err
+}
+
+// warn tells a person now, and the reader of the result later.
+func (o *Options) warn(t *result.Target, message string) {
+	t.Warnings = append(t.Warnings, message)
+	o.Progress.Note(message)
 }
 
 func absolute(paths []string) []string {
@@ -211,7 +220,10 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
 		return f, err
 	}
-	return f, os.RemoveAll(dirs[0])
+	if err := overAnyRoute(dirs, os.RemoveAll); err != nil {
+		o.warn(t, "clean-up after "+p.Name+": "+err.Error()) // the target's own clean-up tries again
+	}
+	return f, nil
 }
 
 // enter takes the contenders to a directory that was just made over the first route, and that the others may be

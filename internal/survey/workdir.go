@@ -109,9 +109,25 @@ func (w *workdir) sub(name string) ([]string, error) {
 	return over, os.Mkdir(over[0], 0o700)
 }
 
-// remove removes the directory: the manifest last, so that a removal cut short is still recognised.
-func (w *workdir) remove() error { return removeTree(w.paths[0]) }
+// remove removes the directory.
+func (w *workdir) remove() error { return overAnyRoute(w.paths, removeTree) }
 
+// overAnyRoute removes over each route in turn: what was made over one may be hidden from another by its caches.
+func overAnyRoute(paths []string, remove func(string) error) error {
+	var err error
+	for range 3 {
+		for _, p := range paths {
+			err = remove(p)
+		}
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+// removeTree removes the manifest last, so that a removal cut short is still recognised.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
