@@ -23,6 +23,11 @@ const (
 	objectVanished = "object-vanished"
 	othersObject   = "another's-object"
 	loserRobbed    = "loser-robbed"
+
+	// In sequence.
+	takenNameGiven     = "taken-name-given-away"
+	changedByLoser     = "changed-by-loser"
+	releasedStaysTaken = "released-name-stays-taken"
 )
 
 // A contest is a race for something that only one may win.
@@ -38,7 +43,9 @@ type contest struct {
 }
 
 // judge rules on one round. marks says that the filesystem keeps the marks by which an object's owner is known.
-func (c *contest) judge(r *race.Round, marks bool) ruling {
+// That the object is not seen over another route than its winner's is an old look-up there, and no second winner:
+// it is noted, and the visibility of names is another promise.
+func (c *contest) judge(r *race.Round, routes int, marks bool) ruling {
 	winners := r.Winners()
 	after := &r.After
 	owner := int(after.Owner)
@@ -48,6 +55,8 @@ func (c *contest) judge(r *race.Round, marks bool) ruling {
 		return ruling{kind: severalWinners, sentence: fmt.Sprintf("%s succeeded for contenders %s in the same round", c.op, list(winners))}
 	case len(winners) == 0:
 		return c.judgeLosers(r, known, owner)
+	case c.named && after.Errno == uint32(unix.ENOENT) && int(after.By)%routes != winners[0]%routes:
+		return ruling{note: "the winner's object was not seen over another route"}
 	case c.named && after.Errno == uint32(unix.ENOENT):
 		return ruling{kind: objectVanished, sentence: fmt.Sprintf("%s succeeded for contender %d, and afterwards nothing was there", c.op, winners[0])}
 	case known && owner != winners[0]:
@@ -104,13 +113,13 @@ func (c *contest) run(ctx context.Context, b *Bench, f *result.Finding) {
 	total := newEvidence(c.op)
 	control := newEvidence(c.control)
 	if err == nil {
-		err = b.control(ctx, control, func(r *race.Round) ruling { return c.judge(r, false) })
+		err = b.control(ctx, control, func(r *race.Round) ruling { return c.judge(r, b.Routes, false) })
 	}
 	if err == nil && c.overwrite != "" {
 		err = c.inSequence(ctx, b, f, total, marks)
 	}
 	if err == nil {
-		err = b.raceAll(ctx, total, f, func(r *race.Round) ruling { return c.judge(r, marks) })
+		err = b.raceAll(ctx, total, f, func(r *race.Round) ruling { return c.judge(r, b.Routes, marks) })
 	}
 	decide(f, total, control, c.controlName, b.MinProof, err)
 }
@@ -154,6 +163,10 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 		left -= min(t.Elapsed, d)
 		b.Spare -= max(0, t.Elapsed-d)
 		figures(f, &t, n)
+		e.wins = slices.Grow(e.wins, b.Routes)[:b.Routes]
+		for i, w := range t.Wins {
+			e.wins[b.Line.Route(i)] += w
+		}
 		if err != nil || e.violations >= enoughBroken || e.refused >= 50 {
 			return err
 		}
@@ -208,7 +221,7 @@ func (c *contest) marksKept(ctx context.Context, b *Bench) (bool, error) {
 			return false, err
 		}
 		look, err := b.Line.Do(ctx, who, c.op+lookSuffix, name, 0)
-		if err != nil || int(look.Saw) != who {
+		if err != nil || int(look.Saw&0xff) != who {
 			return false, err
 		}
 		if _, err := b.Line.Do(ctx, who, c.op+cleanSuffix, name, 0); err != nil {
@@ -311,11 +324,11 @@ func (c *contest) takenName(ctx context.Context, b *Bench, e *evidence, p [2]int
 	v := ruling{}
 	switch {
 	case second.Errno == 0 && !second.Unready:
-		v = ruling{kind: "taken-name-given-away", sentence: fmt.Sprintf("%s succeeded for contender %d on a name that contender %d had taken before", op, p[1], p[0])}
+		v = ruling{kind: takenNameGiven, sentence: fmt.Sprintf("%s succeeded for contender %d on a name that contender %d had taken before", op, p[1], p[0])}
 	case after.Errno != 0:
 		v = ruling{kind: objectVanished, sentence: fmt.Sprintf("%s by contender %d failed, and contender %d's object was gone", op, p[1], p[0])}
-	case after.Inode != before.Inode || after.Saw != before.Saw || after.Released != before.Released:
-		v = ruling{kind: "changed-by-loser", sentence: fmt.Sprintf("%s by contender %d failed, and yet changed contender %d's object", op, p[1], p[0])}
+	case after.Inode != before.Inode || after.Saw != before.Saw:
+		v = ruling{kind: changedByLoser, sentence: fmt.Sprintf("%s by contender %d failed, and yet changed contender %d's object", op, p[1], p[0])}
 	case !slices.Contains(c.lost, unix.Errno(second.Errno)):
 		v.failed = true
 	}
@@ -338,7 +351,7 @@ func (c *contest) releasedName(ctx context.Context, b *Bench, e *evidence, p [2]
 	case seen.Errno != 0:
 		v.failed = true // B could not see it: the visibility of names is another promise
 	case slices.Contains(c.lost, unix.Errno(second.Errno)):
-		v = ruling{kind: "released-name-stays-taken", sentence: fmt.Sprintf("%s told contender %d that the name is taken, after contender %d had removed it", op, p[1], p[0])}
+		v = ruling{kind: releasedStaysTaken, sentence: fmt.Sprintf("%s told contender %d that the name is taken, after contender %d had removed it", op, p[1], p[0])}
 	case second.Errno != 0:
 		v.failed = true
 	}

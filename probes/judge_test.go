@@ -60,12 +60,42 @@ func TestAContestIsJudgedByWinnersAndByWhatIsThereAfterwards(t *testing.T) {
 		{"a winner that never came back is no winner yet", []race.Event{{Invoke: 5}, {Invoke: 5, Return: 9, Errno: uint32(exists)}}, of(0), false, ruling{failed: true}},
 	} {
 		r := race.Round{Events: c.events, After: c.after}
-		got := creation.judge(&r, c.marks)
+		got := creation.judge(&r, 1, c.marks)
 		if got.kind != c.want.kind || got.refused != c.want.refused || got.failed != c.want.failed {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
 		if (got.kind != "") != (got.sentence != "") {
 			t.Errorf("%s: kind %q with sentence %q", c.what, got.kind, got.sentence)
+		}
+	}
+}
+
+func TestAnObjectMissingOverAnotherRouteIsNotedOnly(t *testing.T) {
+	absent := gone
+	absent.By = 1
+	r := race.Round{Events: did(0, unix.EEXIST), After: absent}
+	if v := creation.judge(&r, 2, true); v.kind != "" || v.note == "" {
+		t.Errorf("contender 1 is on another route than the winner: %+v", v)
+	}
+	absent.By = 2
+	r = race.Round{Events: did(0, unix.EEXIST, unix.EEXIST), After: absent}
+	if v := creation.judge(&r, 2, true); v.kind != objectVanished {
+		t.Errorf("contender 2 is on the winner's route: %+v", v)
+	}
+}
+
+func TestTheGravestKindIsShown(t *testing.T) {
+	e := newEvidence("x")
+	raw := func() result.Round { return result.Round{} }
+	for _, kind := range []string{noWinner, severalWinners, releasedStaysTaken} {
+		e.add(&race.Round{}, true, ruling{kind: kind, sentence: kind}, raw)
+	}
+	if e.example.Kind != severalWinners || e.violations != 3 {
+		t.Errorf("%+v", e.example)
+	}
+	for _, kind := range gravity {
+		if strings.Contains(kind, " ") {
+			t.Errorf("%q is no stable word", kind)
 		}
 	}
 }
@@ -76,10 +106,10 @@ func TestALoserKeepsWhatItCameWith(t *testing.T) {
 	robbed := kept
 	robbed.Saw = 0
 	won := race.Event{Invoke: 1, Return: 2}
-	if v := c.judge(&race.Round{Events: []race.Event{won, kept}, After: nobodys}, false); v.kind != "" {
+	if v := c.judge(&race.Round{Events: []race.Event{won, kept}, After: nobodys}, 1, false); v.kind != "" {
 		t.Errorf("all is as it should be: %+v", v)
 	}
-	if v := c.judge(&race.Round{Events: []race.Event{won, robbed}, After: nobodys}, false); v.kind != loserRobbed {
+	if v := c.judge(&race.Round{Events: []race.Event{won, robbed}, After: nobodys}, 1, false); v.kind != loserRobbed {
 		t.Errorf("the loser's directory is gone: %+v", v)
 	}
 }
@@ -173,7 +203,7 @@ func TestAReleaseIsJudgedByWhoGetsTheLock(t *testing.T) {
 		{"released", good, false, ruling{}},
 		{"no such lock", change(func(ev *releaseEvent) { ev.hold.Errno = uint32(unix.ENOLCK) }), false, ruling{refused: true}},
 		{"an error", change(func(ev *releaseEvent) { ev.hold.Errno = uint32(unix.EIO) }), false, ruling{failed: true}},
-		{"two holders", change(func(ev *releaseEvent) { ev.second = held }), false, ruling{kind: notExclusive}},
+		{"a lock that does not exclude", change(func(ev *releaseEvent) { ev.second = held }), false, ruling{failed: true}},
 		{"a second shared holder is refused", change(func(ev *releaseEvent) { ev.peer = busy }), true, ruling{kind: sharedRefused}},
 		{"still held at the deadline", change(func(ev *releaseEvent) { ev.wait, ev.retry = race.Event{}, busy }), false, ruling{kind: lockOutlives}},
 		{"free, and the waiter sleeps on", change(func(ev *releaseEvent) { ev.wait, ev.retry = race.Event{}, held }), false, ruling{kind: waiterAsleep}},
@@ -194,7 +224,7 @@ func TestAReleaseIsJudgedByWhoGetsTheLock(t *testing.T) {
 func fired() *evidence { return &evidence{rounds: 30, contested: 30, violations: 20} }
 
 func TestAVerdictNeedsEvidence(t *testing.T) {
-	broken := &evidence{rounds: 9, contested: 1, violations: 1, example: &result.Counterexample{Sentence: "two won"}}
+	broken := &evidence{rounds: 9, contested: 1, violations: 1, kinds: map[string]int{severalWinners: 1}, example: &result.Counterexample{Sentence: "two won"}}
 	silent := &evidence{rounds: 30, contested: 30}
 	for _, c := range []struct {
 		what    string
@@ -208,12 +238,14 @@ func TestAVerdictNeedsEvidence(t *testing.T) {
 		{"a control that did not fire", &evidence{rounds: 400, contested: 390}, silent, nil, result.Unproven, "control did not fire"},
 		{"too few contested rounds", &evidence{rounds: 4000, contested: 299}, fired(), nil, result.Unproven, "only 299 of 4000"},
 		{"no round at all", &evidence{}, fired(), nil, result.Unproven, "only 0 of 0"},
-		{"one violation is enough, whatever the control and the number", broken, silent, nil, result.Broken, "two won, in 1 of 9 rounds"},
+		{"one violation is enough, whatever the control and the number", broken, silent, nil, result.Broken, "two won (several-winners ×1 in 9 rounds)"},
 		{"a violation seen before a hang", broken, fired(), &race.HungError{}, result.Broken, "two won"},
 		{"a hang", &evidence{rounds: 400, contested: 390}, fired(), &race.HungError{Op: "x", After: time.Second}, result.Hung, "did not come back"},
 		{"a contender that died is no verdict on the filesystem", &evidence{rounds: 400, contested: 390}, fired(), &race.DiedError{Cause: "signal: killed"}, result.Unproven, "the harness failed"},
 		{"an interruption", &evidence{rounds: 400, contested: 390}, fired(), context.Canceled, result.Unproven, "interrupted after 390"},
 		{"refused", &evidence{rounds: 50, refused: 50, errnos: map[string]int{"ENOSYS": 100}}, silent, nil, result.Unsupported, "ENOSYS ×100"},
+		{"one route that hardly ever wins", &evidence{rounds: 400, contested: 390, wins: []int{395, 5}}, fired(), nil, result.Unproven, "route 1 won 1.2 %"},
+		{"routes that win alike", &evidence{rounds: 400, contested: 390, wins: []int{200, 200}}, fired(), nil, result.Holds, "390"},
 		{"refused now and then", &evidence{rounds: 60, refused: 50, contested: 10, errnos: map[string]int{"ENOSYS": 100}}, fired(), nil, result.Unproven, "only 10"},
 		{"a full disk", &evidence{rounds: 500, failed: 480, contested: 20, errnos: map[string]int{"ENOSPC": 960}}, fired(), nil, result.Unproven, "ENOSPC ×960"},
 	} {

@@ -55,7 +55,6 @@ func (r release) String() string {
 const (
 	lockOutlives  = "lock-outlives-holder"
 	waiterAsleep  = "waiter-not-woken"
-	notExclusive  = "two-holders"
 	sharedRefused = "shared-refused"
 )
 
@@ -78,7 +77,7 @@ func judgeRelease(r release, ev *releaseEvent) (v ruling, seconds float64) {
 	case ev.hold.Errno != 0:
 		return ruling{failed: true}, 0
 	case ev.second.Errno == 0:
-		return ruling{kind: notExclusive, sentence: fmt.Sprintf("%s: a second contender got it exclusively as well", r)}, 0
+		return ruling{failed: true, note: "a second contender got the lock as well: its release cannot be seen (see " + r.kind.name + ")"}, 0
 	case r.shared && ev.peer.Errno != 0:
 		return ruling{kind: sharedRefused, sentence: fmt.Sprintf("%s: a second shared holder was refused with %s", r, errnoName(ev.peer.Errno))}, 0
 	case !ev.blocked:
@@ -110,6 +109,9 @@ func runRelease(ctx context.Context, b *Bench, f *result.Finding) {
 	case result.Holds:
 		f.Reason = fmt.Sprintf("released and a waiter woken in %d of %d experiments, the slowest after %.4f s", f.Contested, f.Rounds, f.Figures["slowest_s"])
 	case result.Unproven:
+		if len(total.notes) > 0 && total.failed == total.rounds {
+			f.Reason = "no lock excludes at this scope, so that its release cannot be seen"
+		}
 		if control.rounds > 0 && control.violations < control.rounds {
 			f.Reason = "the positive control did not fire: a lock that was held on to seemed to be released"
 		}

@@ -8,7 +8,7 @@ import (
 
 // Suffixes of the scripted operations that belong to a contest's operation.
 const (
-	lookSuffix  = ":look"  // Errno of the look-up; Saw is the owner, Inode the inode, Released the size
+	lookSuffix  = ":look"  // Errno of the look-up; Inode is the inode, Saw the size and, in the lowest byte, the owner
 	cleanSuffix = ":clean" // removes what lies under the round's name
 )
 
@@ -26,7 +26,7 @@ func namedOps(op race.Op) []race.Op {
 		{Name: op.Name + lookSuffix, Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 			var a race.After
 			op.After(e, &a)
-			ev.Inode, ev.Links, ev.Released, ev.Saw = a.Inode, a.Links, a.Size, uint64(a.Owner)
+			ev.Inode, ev.Links, ev.Saw = a.Inode, a.Links, uint64(a.Size)<<8|uint64(a.Owner)&0xff
 			return unix.Errno(a.Errno)
 		}},
 		{Name: op.Name + cleanSuffix, Attempt: func(e *race.Env, ev *race.Event) unix.Errno {

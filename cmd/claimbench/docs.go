@@ -11,7 +11,7 @@ func docsCommand() *cobra.Command {
 		Use:    "docs DIR",
 		Short:  "Write the pages of the probes",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := probes.WriteDocs(args[0]); err != nil {
 				return cannotRun(err)

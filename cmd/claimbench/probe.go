@@ -14,7 +14,7 @@ func probeCommand() *cobra.Command {
 		Use:   "probe NAME[,NAME] DIR",
 		Short: "Test one promise, or several, with all the evidence",
 		Long:  "Test one promise, or several, with all the evidence. The promises:\n\n" + promises(),
-		Args:  cobra.ExactArgs(2),
+		Args:  arguments(cobra.ExactArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveFilterDirs

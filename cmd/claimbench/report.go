@@ -19,7 +19,7 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE ...",
 		Short: "Print result files as a table, Markdown, CSV or JSON",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  arguments(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, err := formatNamed(format)
 			if err != nil {

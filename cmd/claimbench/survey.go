@@ -85,10 +85,16 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	signal.Ignore(unix.SIGPIPE)  // a closed pipe at stderr must not end the survey before it has cleaned up
 
 	p := newProgress(cmd.ErrOrStderr())
 	for _, n := range notes {
 		p.note("skipped " + n)
+	}
+	for _, name := range c.Require {
+		if len(c.Probes) > 0 && !slices.Contains(c.Probes, name) {
+			p.note("required, but not among the probes to run, so unproven: " + name)
+		}
 	}
 	if len(targets) == 0 {
 		return cannotRun(errors.New("no filesystem here can be written; name a directory"))
@@ -101,11 +107,14 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 	if f.anonymize {
 		file.Anonymize()
 	}
-	if err := f.write(cmd, file, out); err != nil {
-		return cannotRun(err)
-	}
-	if runErr != nil {
+	if runErr != nil && len(file.Targets) == 0 {
 		return explain(runErr)
+	}
+	if err := errors.Join(explain(runErr), f.write(cmd, file, out)); err != nil {
+		return err
+	}
+	if file.Incomplete != "" {
+		p.note(file.Incomplete + ": the result is incomplete")
 	}
 	return decided(survey.Decide(file, c.Require))
 }
@@ -198,42 +207,58 @@ func (f *surveyFlags) outFile() (string, error) {
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
 		return "", fmt.Errorf("result file %s: directory %s: %w; name another with --out, or --out - for none", out, dir, err)
 	}
-	if info, err := os.Stat(out); err == nil && info.IsDir() {
-		return "", fmt.Errorf("result file %s: is a directory", out)
+	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("result file %s: is there and is no file; name another with --out, or --out - for none", out)
 	}
 	return out, nil
 }
 
 func (f *surveyFlags) write(cmd *cobra.Command, file *result.File, out string) error {
+	var saved, printed error
 	if out != "" {
-		if err := file.Save(out); err != nil {
-			return err
-		}
+		saved = file.Save(out)
 	}
 	w := cmd.OutOrStdout()
-	var err error
 	if f.json {
-		err = report.JSON(w, []*result.File{file})
+		printed = report.JSON(w, []*result.File{file})
 	} else {
-		err = report.Text(w, []*result.File{file}, textOptions(w, f.verbose))
+		printed = report.Text(w, []*result.File{file}, textOptions(w, f.verbose))
 	}
-	if err == nil && out != "" {
+	if saved == nil && out != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "result file:", out)
 	}
-	return err
+	if err := errors.Join(saved, printed); err != nil {
+		return cannotRun(err)
+	}
+	return nil
 }
 
-// explain says what to do about a target that could not be surveyed. A name that is no directory is usage; what
+// explain says what to do about each target that could not be surveyed. A name that is no directory is usage; what
 // the machine refuses is not.
 func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, explain(e))
+		}
+		return errors.Join(all...)
+	}
 	var t *survey.TargetError
 	if !errors.As(err, &t) {
+		if errors.Is(err, unix.EACCES) {
+			err = fmt.Errorf("%w; contenders are this program, started again: its file must be executable, and its mount not noexec", err)
+		}
 		return cannotRun(err)
 	}
 	switch {
-	case errors.Is(t.Err, fs.ErrNotExist):
+	case errors.Is(t.Err, fs.ErrNotExist) && !t.Entered:
 		return usage(fmt.Errorf("%s: no such directory; make it first", t.Path))
-	case errors.Is(t.Err, unix.ENOTDIR):
+	case errors.Is(t.Err, fs.ErrNotExist):
+		return cannotRun(fmt.Errorf("%s: what is made there is not there: the directory was removed meanwhile, or its filesystem is not for files; name another", t.Path))
+	case errors.Is(t.Err, unix.ENOTDIR) && !t.Entered:
 		return usage(fmt.Errorf("%s: not a directory; name the directory that the claims will be in", t.Path))
 	case errors.Is(t.Err, unix.EROFS):
 		return cannotRun(fmt.Errorf("%s: the filesystem is read-only; remount it, or name another directory", t.Path))

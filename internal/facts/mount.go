@@ -20,11 +20,7 @@ func mountByID(mounts []*mountinfo.Info, id uint64) *mountinfo.Info {
 // on a parent directory hides it. The path must be absolute and free of symbolic links.
 func mountByPath(mounts []*mountinfo.Info, path string) *mountinfo.Info {
 	at := rootMount(mounts)
-	for at != nil {
-		next := nearestCover(mounts, at, path)
-		if next == nil {
-			break
-		}
+	for next := at; next != nil; next = nearestCover(mounts, at, path) {
 		at = next
 	}
 	return at
@@ -44,7 +40,7 @@ func rootMount(mounts []*mountinfo.Info) *mountinfo.Info {
 func nearestCover(mounts []*mountinfo.Info, at *mountinfo.Info, path string) *mountinfo.Info {
 	var nearest *mountinfo.Info
 	for _, m := range mounts {
-		if m == at || !lies(path, m.Mountpoint) {
+		if m.Parent != at.ID || m == at || !lies(path, m.Mountpoint) {
 			continue
 		}
 		if nearest == nil || len(m.Mountpoint) < len(nearest.Mountpoint) {

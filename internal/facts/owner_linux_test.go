@@ -17,8 +17,8 @@ func TestSelfIsNeverGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone, why := OwnerGone(self); gone {
-		t.Errorf("this process is said to be gone: %s", why)
+	if gone, why := OwnerGone(self); gone || why != "it is running" {
+		t.Errorf("this process: gone %v, %s", gone, why)
 	}
 	if self.PID != os.Getpid() || self.StartTicks == 0 || self.BootID == "" || self.Host == "" || self.PIDNamespace == "" {
 		t.Errorf("incomplete: %+v", self)
@@ -49,8 +49,8 @@ func TestOwnerSurvivesJSON(t *testing.T) {
 func TestAChildIsGoneOnceItHasEnded(t *testing.T) {
 	var o Owner
 	c := start(t, "owner", nil, nil, &o)
-	if gone, why := OwnerGone(o); gone {
-		t.Fatalf("a running child is said to be gone: %s", why)
+	if gone, why := OwnerGone(o); gone || why != "it is running" {
+		t.Fatalf("a running child: gone %v, %s", gone, why)
 	}
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func TestAProcessWithoutItsLeaderRuns(t *testing.T) {
 		stat, err := readStat(o.PID)
 		return err == nil && stat.State == "Z"
 	})
-	if gone, why := OwnerGone(o); gone {
-		t.Errorf("a process with a running thread is said to be gone: %s", why)
+	if gone, why := OwnerGone(o); gone || why != "it is running" {
+		t.Errorf("a process with a running thread: gone %v, %s", gone, why)
 	}
 }
 

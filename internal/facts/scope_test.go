@@ -188,6 +188,16 @@ func TestScopeOfOtherFilesystems(t *testing.T) {
 	}
 }
 
+func TestScopeOfOneHostNeedsNoBootID(t *testing.T) {
+	rec := readRecording(t)
+	for _, host := range []string{"", "b"} {
+		scope, why := Scope(result.Host{}, from(host, rec.seen(t, "init", "a c")))
+		if scope != result.ScopeMount || strings.Contains(why, "boot id") {
+			t.Errorf("host %q: got %s, %s", host, scope, why)
+		}
+	}
+}
+
 // TestScopeDoesNotDependOnTheOrder: every order of the recorded routes gives one scope.
 func TestScopeDoesNotDependOnTheOrder(t *testing.T) {
 	rec := readRecording(t)

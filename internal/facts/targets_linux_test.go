@@ -1,8 +1,11 @@
 package facts
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,6 +75,24 @@ func TestDefaultTargetsOfAnotherUser(t *testing.T) {
 	want := "$HOME: write to " + home + ": permission denied"
 	if !slices.Contains(got[1], want) || slices.Contains(got[0], home) {
 		t.Errorf("got %q, skipped %q; want %q", got[0], got[1], want)
+	}
+}
+
+// TestTheEffectiveUserCounts gives one thread another effective user id, as a set-user-ID program has.
+func TestTheEffectiveUserCounts(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the changed thread ends with its goroutine
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)); errno != 0 {
+			done <- errno
+			return
+		}
+		done <- writableDirectory(dir)
+	}()
+	if err := <-done; !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a directory of root can be written by user 65534: %v", err)
 	}
 }
 

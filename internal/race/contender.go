@@ -215,8 +215,9 @@ func (c *contender) sweep(op *Op, j *job) {
 		}
 		e.at(number, j.phase == Cold)
 		a := &c.sh.after[i]
-		*a = After{By: int16(e.ID), Owner: NoOwner}
+		*a = After{By: Nobody, Owner: NoOwner}
 		if op.After != nil {
+			a.By = int16(e.ID)
 			op.After(e, a)
 		}
 		if op.Clean != nil {

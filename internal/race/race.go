@@ -89,12 +89,15 @@ type After struct {
 	Errno uint32 // of the look
 	Mode  uint32
 	Links uint32
-	By    int16 // the contender that looked
+	By    int16 // the contender that looked; Nobody if the operation leaves nothing to look at
 	Owner int16 // the contender whose mark the object carries; NoOwner if it carries none
 }
 
 // NoOwner is the Owner of an object that carries no contender's mark.
 const NoOwner = -1
+
+// Nobody looked.
+const Nobody = -1
 
 // A Phase says how the starts of a round were placed.
 type Phase uint8

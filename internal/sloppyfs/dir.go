@@ -11,13 +11,21 @@ import (
 )
 
 func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	fd, err := unix.Openat(m.nodes.fd(in.NodeId), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err == unix.ENOENT && m.share.has(NegativeCached) {
-		out.SetEntryTimeout(forever) // and node 0: the kernel keeps that there is none
-		return fuse.OK
+	at := entryName{in.NodeId, name}
+	if fd, cached := m.names.get(at); cached && fd < 0 {
+		return fuse.ENOENT
+	} else if cached {
+		return m.entry(fd, out)
 	}
+	fd, err := unix.Openat(m.nodes.fd(in.NodeId), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
+		if err == unix.ENOENT && m.share.has(NegativeCached) {
+			m.names.put(at, -1)
+		}
 		return fuse.Status(code(err))
+	}
+	if m.share.has(PositiveCached) {
+		m.names.put(at, fd)
 	}
 	return m.entry(fd, out)
 }
@@ -39,17 +47,20 @@ func (s *Share) before(c Call) unix.Errno {
 
 // after spoils what was made.
 func (s *Share) after(c Call, undo func()) unix.Errno {
-	if s.firesOn(CreatedVanishes, c) {
-		undo()
-	}
-	if s.firesOn(WinnerToldEEXIST, c) {
+	switch {
+	case s.firesOn(MadeVanishes, c):
+		s.later(undo)
+	case s.firesOn(WinnerToldEEXIST, c):
 		return unix.EEXIST
+	case s.firesOn(WinnerToldEIO, c):
+		return unix.EIO
 	}
 	return 0
 }
 
 // made answers for what lies under a name, after its making.
-func (m *mount) made(c Call, dir int, name string, out *fuse.EntryOut) fuse.Status {
+func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fuse.Status {
+	dir := m.nodes.fd(parent)
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fuse.Status(code(err))
@@ -58,6 +69,7 @@ func (m *mount) made(c Call, dir int, name string, out *fuse.EntryOut) fuse.Stat
 		unix.Close(fd)
 		return fuse.Status(errno)
 	}
+	m.names.changed(parent, name)
 	return m.entry(fd, out)
 }
 
@@ -76,7 +88,7 @@ func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fus
 	if err != nil {
 		return fuse.Status(code(err))
 	}
-	return m.made(Mkdir, dir, name, out)
+	return m.made(Mkdir, in.NodeId, name, out)
 }
 
 func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
@@ -91,7 +103,7 @@ func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name strin
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	return m.made(Symlink, dir, name, out)
+	return m.made(Symlink, in.NodeId, name, out)
 }
 
 func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
@@ -112,7 +124,7 @@ func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	return m.made(Link, dir, name, out)
+	return m.made(Link, in.NodeId, name, out)
 }
 
 // place makes something under a name, or, with the fault, looks first and then replaces what is there.
@@ -132,7 +144,7 @@ func (s *Share) place(dir int, name string, notAtomic Fault, at func(string) err
 }
 
 // unique is a name that no contender uses.
-func (s *Share) unique() string { return fmt.Sprintf(".sloppy%d", s.temps.Add(1)) }
+func (s *Share) unique() string { return fmt.Sprintf(".sloppy%d", s.serial.Add(1)) }
 
 // copyTo makes a copy of a file, whole at once.
 func copyTo(dir int, from, to string) error {
@@ -171,7 +183,11 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 	if m.share.fires(HangRemove) {
 		return m.hang()
 	}
-	return fuse.Status(code(unix.Unlinkat(m.nodes.fd(dir), name, flags)))
+	err := unix.Unlinkat(m.nodes.fd(dir), name, flags)
+	if err == nil {
+		m.names.changed(dir, name)
+	}
+	return fuse.Status(code(err))
 }
 
 func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fuse.Status {
@@ -179,13 +195,27 @@ func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fu
 	if flags != 0 && s.has(RenameFlagsRefused) {
 		return fuse.EINVAL
 	}
-	if errno := s.before(Rename); errno != 0 {
+	c := renameCall(dir, name, flags)
+	if errno := s.before(c); errno != 0 {
 		return fuse.Status(errno)
 	}
 	if errno := s.rename(dir, name, toDir, to, flags); errno != 0 {
 		return fuse.Status(errno)
 	}
-	return fuse.Status(s.after(Rename, func() { removeTree(toDir, to) }))
+	m.names.changed(in.NodeId, name)
+	m.names.changed(in.Newdir, to)
+	return fuse.Status(s.after(c, func() { removeTree(toDir, to) }))
+}
+
+func renameCall(dir int, name string, flags uint) Call {
+	var st unix.Stat_t
+	switch {
+	case flags&unix.RENAME_NOREPLACE != 0:
+		return RenameNew
+	case unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return RenameDir
+	}
+	return RenameFile
 }
 
 func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) unix.Errno {
@@ -226,7 +256,9 @@ func removeTree(dir int, name string) {
 	unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }
 
-func (m *mount) OpenDir(_ <-chan struct{}, _ *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status { return fuse.OK }
+func (m *mount) OpenDir(_ <-chan struct{}, _ *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {
+	return fuse.OK
+}
 
 func (m *mount) StatFs(_ <-chan struct{}, in *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	var st unix.Statfs_t

@@ -15,6 +15,7 @@ type mount struct {
 	at                 string
 	server             *fuse.Server
 	nodes              *nodes
+	names              *names
 
 	mu      sync.Mutex
 	handles map[uint64]*handle
@@ -78,23 +79,23 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if s.fires(HangOpen) {
 		return m.hang()
 	}
-	exclusive := in.Flags&unix.O_EXCL != 0
-	if exclusive {
-		if errno := s.before(Create); errno != 0 {
-			return fuse.Status(errno)
-		}
+	c := Create
+	if in.Flags&unix.O_EXCL != 0 {
+		c = CreateNew
+	}
+	if errno := s.before(c); errno != 0 {
+		return fuse.Status(errno)
 	}
 	dir := m.nodes.fd(in.NodeId)
 	fd, errno := s.create(dir, name, in.Flags, in.Mode)
+	if errno == 0 {
+		errno = s.after(c, func() { unix.Unlinkat(dir, name, 0) })
+	}
 	if errno != 0 {
+		unix.Close(fd)
 		return fuse.Status(errno)
 	}
-	if exclusive {
-		if errno := s.after(Create, func() { unix.Unlinkat(dir, name, 0) }); errno != 0 {
-			unix.Close(fd)
-			return fuse.Status(errno)
-		}
-	}
+	m.names.changed(in.NodeId, name)
 	known, err := unix.Open(path(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		unix.Close(fd)
@@ -107,13 +108,11 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	return m.opened(fd, &out.OpenOut)
 }
 
-// create opens or makes a file with exactly the mode asked for.
+// create opens or makes a file with exactly the mode asked for. The descriptor is -1 after an error.
 func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errno) {
 	exclusive := flags&unix.O_EXCL != 0
 	if exclusive && s.fires(ExclDropped) {
-		if absent(dir, name) {
-			exclusive = false
-		}
+		exclusive = false
 		time.Sleep(gap)
 	}
 	fd, err := unix.Openat(dir, name, openFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
@@ -149,17 +148,12 @@ func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32,
 	return uint32(max(n, 0)), fuse.Status(code(err))
 }
 
-// delay is how long an accepted write takes to arrive.
-const delay = 2 * time.Millisecond
-
 func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return code(err)
 	}
-	s.late.Add(1)
-	time.AfterFunc(delay, func() {
-		defer s.late.Done()
+	s.later(func() {
 		unix.Pwrite(own, data, off)
 		unix.Close(own)
 	})
@@ -184,7 +178,7 @@ func (m *mount) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut
 func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
 	st, errno := status(m.nodes.fd(id))
 	m.fillAttr(&st, &out.Attr)
-	out.SetTimeout(m.share.timeout(ContentCached))
+	out.SetTimeout(m.share.attrTimeout())
 	return fuse.Status(errno)
 }
 

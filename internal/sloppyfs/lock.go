@@ -1,6 +1,7 @@
 package sloppyfs
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -12,6 +13,7 @@ type lockTable struct {
 	mu    sync.Mutex
 	files map[lockedFile]map[lockOwner]lock
 	freed chan struct{} // closed, and made anew, at each release
+	gone  uint64
 }
 
 type lockedFile struct {
@@ -19,7 +21,8 @@ type lockedFile struct {
 	flock bool
 }
 
-// A lockOwner is what the kernel calls an owner; the kernels of two mounts do not agree on names.
+// A lockOwner is what the kernel calls an owner; the kernels of two mounts do not agree on names. An owner that is
+// gone has no mount: its name may come back.
 type lockOwner struct {
 	mount *mount
 	owner uint64
@@ -50,14 +53,19 @@ func (t *lockTable) take(f lockedFile, o lockOwner, l lock, conflict func(a, b l
 	return nil
 }
 
-// drop releases what the predicate picks.
-func (t *lockTable) drop(pick func(lockedFile, lockOwner, lock) bool) {
+// drop releases what the predicate picks. With orphans, it leaves that to owners who are gone.
+func (t *lockTable) drop(orphans bool, pick func(lockedFile, lockOwner, lock) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for f, holders := range t.files {
-		for o, l := range holders {
-			if pick(f, o, l) {
-				delete(holders, o)
+		for o, l := range maps.Clone(holders) {
+			if !pick(f, o, l) {
+				continue
+			}
+			delete(holders, o)
+			if orphans {
+				t.gone++
+				holders[lockOwner{owner: t.gone}] = l
 			}
 		}
 		if len(holders) == 0 {
@@ -96,7 +104,7 @@ func (m *mount) setLock(cancel <-chan struct{}, in *fuse.LkIn, wait bool) fuse.S
 	file := lockedFile{m.handle(in.Fh).ino, in.LkFlags&fuse.FUSE_LK_FLOCK != 0}
 	owner := lockOwner{m, in.Owner}
 	if in.Lk.Typ == unix.F_UNLCK {
-		s.locks.drop(func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
+		s.locks.drop(false, func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
 		return fuse.OK
 	}
 	if s.fires(HangLock) {
@@ -133,15 +141,11 @@ func (s *Share) conflict(a, b lock) bool {
 // Flush is sent by every close: it drops the fcntl locks of the process.
 func (m *mount) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	file, owner := lockedFile{ino: m.handle(in.Fh).ino}, lockOwner{m, in.LockOwner}
-	if !m.share.has(LocksOutliveHolder) {
-		m.share.locks.drop(func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
-	}
+	m.share.locks.drop(m.share.has(LocksOutliveHolder), func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
 	return fuse.OK
 }
 
 // dropHandle drops what was locked through an open file description that is gone: flock and OFD locks.
 func (m *mount) dropHandle(fh uint64) {
-	if !m.share.has(LocksOutliveHolder) {
-		m.share.locks.drop(func(_ lockedFile, o lockOwner, l lock) bool { return o.mount == m && l.handle == fh })
-	}
+	m.share.locks.drop(m.share.has(LocksOutliveHolder), func(_ lockedFile, o lockOwner, l lock) bool { return o.mount == m && l.handle == fh })
 }

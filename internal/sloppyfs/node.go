@@ -93,13 +93,12 @@ func (m *mount) entry(fd int, out *fuse.EntryOut) fuse.Status {
 	n := m.nodes.know(fd, st.Ino)
 	out.NodeId, out.Generation = n.id, 1
 	m.fillAttr(&st, &out.Attr)
-	out.SetEntryTimeout(m.share.timeout(PositiveCached))
-	out.SetAttrTimeout(m.share.timeout(ContentCached))
+	out.SetAttrTimeout(m.share.attrTimeout())
 	return fuse.OK
 }
 
-func (s *Share) timeout(f Fault) time.Duration {
-	if s.has(f) {
+func (s *Share) attrTimeout() time.Duration {
+	if s.has(ContentCached) {
 		return forever
 	}
 	return 0
@@ -115,6 +114,9 @@ func (m *mount) fillAttr(st *unix.Stat_t, a *fuse.Attr) {
 		Ino: st.Ino, Size: uint64(st.Size), Blocks: uint64(st.Blocks), Mode: st.Mode, Nlink: uint32(st.Nlink), Blksize: uint32(st.Blksize),
 		Atime: uint64(st.Atim.Sec), Atimensec: uint32(st.Atim.Nsec), Mtime: uint64(st.Mtim.Sec), Mtimensec: uint32(st.Mtim.Nsec),
 		Ctime: uint64(st.Ctim.Sec), Ctimensec: uint32(st.Ctim.Nsec), Owner: fuse.Owner{Uid: st.Uid, Gid: st.Gid},
+	}
+	if m.share.has(InodesUnstable) {
+		a.Ino = m.share.serial.Add(1)
 	}
 	if m.share.has(ModesFixed) {
 		switch a.Mode & unix.S_IFMT {

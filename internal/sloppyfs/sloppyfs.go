@@ -26,8 +26,8 @@ type Share struct {
 	locks  lockTable
 	closed chan struct{} // ends what hangs
 	mounts []*mount
-	late   sync.WaitGroup // writes that were accepted and not done yet
-	temps  atomic.Int64
+	late   sync.WaitGroup // what is done a moment after the call
+	serial atomic.Uint64
 }
 
 // planted is a fault and its occasions.
@@ -50,7 +50,8 @@ func New(dir string, faults ...Fault) (*Share, error) {
 }
 
 // Plant makes a fault fire on each every-th occasion; 0 removes it. A fault that can befall several calls is
-// limited to those named. LocksLocal must be planted before the mount: the kernel is told of it once.
+// limited to those named. LocksLocal and ContentCached must be planted before the mount: the kernel is told of
+// them once.
 func (s *Share) Plant(f Fault, every int, on ...Call) {
 	bits := int64(0)
 	for _, c := range on {
@@ -77,10 +78,11 @@ func (s *Share) firesOn(f Fault, c Call) bool {
 
 // Mount mounts the share. The directory must exist.
 func (s *Share) Mount(at string) error {
-	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, nodes: newNodes(s.root), handles: map[uint64]*handle{}}
+	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, nodes: newNodes(s.root), handles: map[uint64]*handle{}, names: newNames()}
 	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
 		FsName: s.dir, Name: "sloppyfs", DirectMountStrict: true,
-		EnableLocks: s.servesLocks(), DisableXAttrs: true, DisableReadDirPlus: true,
+		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.has(ContentCached),
+		DisableXAttrs: true, DisableReadDirPlus: true,
 	})
 	if err != nil {
 		return fmt.Errorf("mount sloppyfs on %s: %w", at, err)
@@ -93,9 +95,6 @@ func (s *Share) Mount(at string) error {
 	}
 	return nil
 }
-
-// servesLocks reports whether locks come to the server. Otherwise the kernel keeps them, per mount.
-func (s *Share) servesLocks() bool { return !s.has(LocksLocal) }
 
 // Close ends what hangs, unmounts, and returns when the servers are done. A mount that is still in use is detached.
 func (s *Share) Close() error {
@@ -132,8 +131,21 @@ func (m *mount) unmount() error {
 	}
 	m.server.Wait()
 	m.nodes.close()
+	m.names.close()
 	return nil
 }
+
+// later does something a moment after the call that it belongs to.
+func (s *Share) later(f func()) {
+	s.late.Add(1)
+	time.AfterFunc(delay, func() {
+		defer s.late.Done()
+		f()
+	})
+}
+
+// delay is how long that takes.
+const delay = 2 * time.Millisecond
 
 // gap is how long a step that ought to be part of another takes: long enough for another contender to come between.
 const gap = 300 * time.Microsecond

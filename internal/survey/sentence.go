@@ -58,7 +58,8 @@ const (
 	Unproven Decision = 3
 )
 
-// Decide looks at the required promises only. A promise that is refused or hangs cannot be relied on: unsafe.
+// Decide looks at the required promises only. A promise that is refused or hangs cannot be relied on: unsafe. What an
+// incomplete survey has not come to is unproven.
 func Decide(f *result.File, require []string) Decision {
 	d := Safe
 	for i := range f.Targets {
@@ -72,7 +73,7 @@ func Decide(f *result.File, require []string) Decision {
 			}
 		}
 	}
-	if len(f.Targets) == 0 {
+	if len(f.Targets) == 0 || f.Incomplete != "" {
 		return Unproven
 	}
 	return d

@@ -37,17 +37,18 @@ type Progress struct {
 	Ended  func(target string, t *result.Target)  // a target is done
 }
 
-// A TargetError is a target that could not be surveyed.
+// A TargetError is a target that could not be surveyed, or not to the end.
 type TargetError struct {
-	Path string
-	Err  error
+	Path    string // the target, or the route to it that is at fault
+	Entered bool   // every route was a directory when the survey began
+	Err     error
 }
 
 func (e *TargetError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// Run surveys the targets one after the other. The file holds what was found until then, whatever the error; after
-// an interruption it says that it is incomplete.
+// Run surveys the targets one after the other. The file holds what was found until then, whatever the error, which
+// joins one TargetError for each target that failed. After an interruption the file says that it is incomplete.
 func Run(ctx context.Context, o Options) (*result.File, error) {
 	o.Progress.fill()
 	host, err := facts.ReadHost()
@@ -84,13 +85,13 @@ func tool(version string) result.Tool {
 
 func (o *Options) targets(ctx context.Context, f *result.File) error {
 	line, err := race.Start(race.Config{
-		Ops: probes.Ops(), Contenders: max(slices.Max(o.Config.Contenders), 3), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
+		Ops: probes.Ops(), Contenders: o.processes(), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
 	})
 	if err != nil {
 		return err
 	}
 	defer line.Close()
-	var failed error
+	var failed []error
 	until := time.Now().Add(o.Config.Budget)
 	for i, routes := range o.Targets {
 		if ctx.Err() != nil {
@@ -99,20 +100,40 @@ func (o *Options) targets(ctx context.Context, f *result.File) error {
 		share := time.Until(until) / time.Duration(len(o.Targets)-i)
 		t, err := o.target(ctx, line, f.Host, routes, share)
 		if err != nil {
-			failed = errors.Join(failed, &TargetError{routes[0], err})
+			failed = append(failed, targetError(routes[0], err))
 		}
-		if t != nil {
+		if t != nil && (err == nil || len(t.Findings) > 0) {
 			f.Targets = append(f.Targets, *t)
 			o.Progress.Ended(t.Name, t)
 		}
 	}
-	return failed
+	return errors.Join(failed...)
 }
 
-// target surveys one target. The contenders are the first to touch it: should it hang, they can be abandoned.
+// processes is how many contenders to keep ready: scripts need three.
+func (o *Options) processes() int {
+	n := max(3, slices.Max(o.Config.Contenders))
+	for _, routes := range o.Targets {
+		n = max(n, len(routes))
+	}
+	return n
+}
+
+func targetError(path string, err error) error {
+	var t *TargetError
+	if errors.As(err, &t) {
+		return t
+	}
+	return &TargetError{path, true, err}
+}
+
+// target surveys one target; it returns neither a target nor an error when it was interrupted before there was
+// anything to tell. The contenders are the first to touch the target: should it hang, they can be abandoned.
 func (o *Options) target(ctx context.Context, line *race.Line, host result.Host, routes []string, share time.Duration) (*result.Target, error) {
-	if err := line.Enter(ctx, routes...); err != nil {
-		return nil, err
+	if err := line.Enter(ctx, routes...); ctx.Err() != nil {
+		return nil, nil
+	} else if err != nil {
+		return nil, &TargetError{routeOf(err, routes), false, err}
 	}
 	t := &result.Target{Name: routes[0], Findings: []result.Finding{}}
 	for _, r := range routes {
@@ -130,7 +151,7 @@ func (o *Options) target(ctx context.Context, line *race.Line, host result.Host,
 	if err != nil {
 		return nil, err
 	}
-	err = w.sameEverywhere(o.Config.HangAfter)
+	err = w.sameEverywhere(ctx, o.Config.HangAfter)
 	if err == nil {
 		err = o.probe(ctx, line, w, t, share)
 	}
@@ -147,6 +168,15 @@ func (o *Options) target(ctx context.Context, line *race.Line, host result.Host,
 func (o *Options) warn(t *result.Target, message string) {
 	t.Warnings = append(t.Warnings, message)
 	o.Progress.Note(message)
+}
+
+// routeOf is the route that an error names, or else the first.
+func routeOf(err error, routes []string) string {
+	var p *os.PathError
+	if errors.As(err, &p) && slices.Contains(routes, p.Path) {
+		return p.Path
+	}
+	return routes[0]
 }
 
 func absolute(paths []string) []string {
@@ -178,6 +208,9 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 		spare := max(0, time.Until(until)-per*time.Duration(weights))
 		weights -= max(1, p.Weight)
 		f, err := o.one(ctx, line, w, t, p, per, spare)
+		if ctx.Err() != nil && f.Promise == "" {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -214,7 +247,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	}
 	c := &o.Config
 	f := probes.Run(ctx, p, probes.Bench{
-		Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: c.Contenders, Rounds: c.Rounds, Time: per, Spare: spare,
+		Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: o.contenders(len(dirs)), Rounds: c.Rounds, Time: per, Spare: spare,
 		ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
 	})
 	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
@@ -226,12 +259,21 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	return f, nil
 }
 
+// contenders are the numbers that race: at least one contender per route.
+func (o *Options) contenders(routes int) []int {
+	var out []int
+	for _, n := range o.Config.Contenders {
+		out = append(out, max(n, routes))
+	}
+	return slices.Compact(out)
+}
+
 // enter takes the contenders to a directory that was just made over the first route, and that the others may be
 // late to show.
 func (o *Options) enter(ctx context.Context, line *race.Line, dirs []string) error {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := line.Enter(ctx, dirs...)
-		if !errors.Is(err, os.ErrNotExist) || time.Since(began) > o.Config.HangAfter {
+		if !errors.Is(err, os.ErrNotExist) || ctx.Err() != nil || time.Since(began) > o.Config.HangAfter {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -73,22 +74,28 @@ func (w *workdir) writeManifest() error {
 	return errors.Join(err, f.Close())
 }
 
-// sameEverywhere proves that each route reaches the directory: the manifest written over the first is read over
-// the others, which may take a moment.
-func (w *workdir) sameEverywhere(patience time.Duration) error {
+// sameEverywhere proves that each route reaches the directory, and can write there: the manifest written over the
+// first is read over the others, which may take a moment.
+func (w *workdir) sameEverywhere(ctx context.Context, patience time.Duration) error {
 	for _, p := range w.paths[1:] {
-		var got manifest
-		var err error
-		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-			if got, err = readManifest(p); err == nil && got.Nonce == w.nonce || time.Since(began) > patience {
-				break
+		for began := time.Now(); !w.seen(p); time.Sleep(50 * time.Millisecond) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if time.Since(began) > patience {
+				return fmt.Errorf("%s does not reach this directory: a file made here is not seen there within %v; name another way to the same directory with --route", filepath.Dir(p), patience)
 			}
 		}
-		if err != nil || got.Nonce != w.nonce {
-			return fmt.Errorf("%s and %s do not reach the same directory: a file made over the first is not seen over the second within %v", filepath.Dir(w.paths[0]), filepath.Dir(p), patience)
+		if err := unix.Faccessat(unix.AT_FDCWD, p, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+			return &TargetError{filepath.Dir(p), true, err}
 		}
 	}
 	return nil
+}
+
+func (w *workdir) seen(path string) bool {
+	m, err := readManifest(path)
+	return err == nil && m.Nonce == w.nonce
 }
 
 func readManifest(dir string) (m manifest, err error) {
@@ -127,21 +134,29 @@ func overAnyRoute(paths []string, remove func(string) error) error {
 	return err
 }
 
-// removeTree removes the manifest last, so that a removal cut short is still recognised.
+// removeTree removes the manifest last, so that a removal cut short is still recognised. It works through a
+// descriptor that was opened without following a symlink: whoever may write to the target can swap the directory for
+// a symlink to somewhere else.
 func removeTree(dir string) error {
-	entries, err := os.ReadDir(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	in := fmt.Sprintf("/proc/self/fd/%d", d.Fd())
 	for _, e := range entries {
 		if e.Name() != manifestName {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(in, e.Name())))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, manifestName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(in, manifestName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Remove(dir)

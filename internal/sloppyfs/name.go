@@ -1,0 +1,64 @@
+package sloppyfs
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// names is what a mount remembers of look-ups, with the faults that make it remember.
+type names struct {
+	mu sync.Mutex
+	at map[entryName]int // the object's descriptor; -1 for none
+}
+
+type entryName struct {
+	parent uint64
+	name   string
+}
+
+func newNames() *names { return &names{at: map[entryName]int{}} }
+
+// get returns a descriptor of its own.
+func (n *names) get(at entryName) (fd int, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	fd, known = n.at[at]
+	if fd > 0 {
+		fd, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	return fd, known
+}
+
+// put remembers. The descriptor stays the caller's.
+func (n *names) put(at entryName, fd int) {
+	if fd >= 0 {
+		fd, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop(at)
+	n.at[at] = fd
+}
+
+// changed forgets what the mount itself has made or removed.
+func (n *names) changed(parent uint64, name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop(entryName{parent, name})
+}
+
+func (n *names) drop(at entryName) {
+	if fd, known := n.at[at]; known && fd >= 0 {
+		unix.Close(fd)
+	}
+	delete(n.at, at)
+}
+
+func (n *names) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for at := range n.at {
+		n.drop(at)
+	}
+}
