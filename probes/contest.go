@@ -48,6 +48,9 @@ type contest struct {
 func (c *contest) judge(r *race.Round, routes int, marks bool) ruling {
 	winners := r.Winners()
 	after := &r.After
+	if len(winners) < 2 && slices.ContainsFunc(r.Events, func(ev race.Event) bool { return ev.Unready }) {
+		return ruling{failed: true}
+	}
 	owner := int(after.Owner)
 	known := marks && c.named && after.Errno == 0 && owner >= 0 && owner < len(r.Events)
 	switch {
@@ -77,7 +80,7 @@ func (c *contest) judgeLosers(r *race.Round, known bool, owner int) ruling {
 		if !slices.Contains(c.refusals, errno) {
 			refused = false
 		}
-		if !slices.Contains(c.lost, errno) && !slices.Contains(c.refusals, errno) || r.Events[i].Unready {
+		if !slices.Contains(c.lost, errno) && !slices.Contains(c.refusals, errno) {
 			return ruling{failed: true}
 		}
 	}
@@ -158,7 +161,7 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 		d := left / time.Duration(len(b.Contenders)-i)
 		t, err := b.Line.Race(ctx, e.op, b.plan(n, d), func(r *race.Round) bool {
 			e.add(r, r.Contested(b.Routes), judge(r), func() result.Round { return b.raw(e.op, r) })
-			return e.violations < enoughBroken && e.refused < 50
+			return !e.decided()
 		})
 		left -= min(t.Elapsed, d)
 		b.Spare -= max(0, t.Elapsed-d)
@@ -167,11 +170,16 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 		for i, w := range t.Wins {
 			e.wins[b.Line.Route(i)] += w
 		}
-		if err != nil || e.violations >= enoughBroken || e.refused >= 50 {
+		if err != nil || e.decided() {
 			return err
 		}
 	}
 	return nil
+}
+
+// decided reports that more rounds would not change the verdict.
+func (e *evidence) decided() bool {
+	return e.violations >= enoughBroken || e.contested == 0 && (e.refused >= enoughRefused || e.failed >= enoughFailed)
 }
 
 // figures records how the race went: where the contention came from, who won, how long an attempt took.
@@ -302,8 +310,21 @@ func (s *script) do(who int, op string, arg uint64) race.Event {
 	if !strings.Contains(op, ":") { // look-ups and clean-ups are not what is judged
 		s.round.Events = append(s.round.Events, ev)
 	}
-	s.steps = append(s.steps, s.b.event(who, &ev))
+	s.record(who, op, &ev)
 	return ev
+}
+
+// record notes what a step did, in the words of a reader.
+func (s *script) record(who int, op string, ev *race.Event) {
+	e := s.b.event(who, ev)
+	e.Did = op
+	switch _, step, _ := strings.Cut(op, ":"); ":" + step {
+	case lookSuffix:
+		e.Did = "look"
+	case cleanSuffix:
+		e.Did = "remove"
+	}
+	s.steps = append(s.steps, e)
 }
 
 func (s *script) raw(op string) result.Round {

@@ -46,6 +46,8 @@ type evidence struct {
 const (
 	keepViolated    = 32  // raw rounds kept per series, about: some of each kind
 	enoughBroken    = 200 // violations after which a series ends
+	enoughRefused   = 50  // rounds, all of them refused
+	enoughFailed    = 500 // rounds, all of them failed
 	enoughOfControl = 20
 )
 

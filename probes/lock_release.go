@@ -198,7 +198,7 @@ func (b *Bench) release(ctx context.Context, r release, deadline time.Duration) 
 	}
 	wait, done := b.waitFor(ctx, waiter, r.kind.name+":wait", deadline)
 	ev.wait = wait
-	s.steps = append(s.steps, b.event(waiter, &wait))
+	s.record(waiter, r.kind.name+":wait", &wait)
 	if !done {
 		ev.retry = s.do(onlooker, r.kind.name+":try", 0)
 	}
@@ -210,8 +210,10 @@ func (s *script) letGo(who int, way string) {
 	case "close":
 		s.do(who, "close-held", 0)
 	case "kill":
+		s.record(who, "SIGKILL", &race.Event{Invoke: race.Now(), Return: race.Now()})
 		s.b.Line.Kill(who)
 	case "exec":
+		s.record(who, "exec", &race.Event{Invoke: race.Now(), Return: race.Now()})
 		s.b.Line.Begin(who, "exec", s.name, 0)
 	}
 }

@@ -102,14 +102,12 @@ func lockOps(k lockKind) []race.Op {
 // askShared is the argument of a lock step that asks for a shared lock.
 const askShared = 1
 
-func openLocks(e *race.Env) unix.Errno {
+func openLocks(e *race.Env) (errno unix.Errno) {
 	for i, name := range []string{"lock0\x00", "lock1\x00"} {
 		n := copy(e.Buf[:], name)
-		fd, errno := race.Open(e.Dir, &e.Buf[:n][0], unix.O_CREAT|unix.O_RDWR, 0o600)
-		if errno != 0 {
+		if e.FD[i], errno = openLock(e, &e.Buf[:n][0]); errno != 0 {
 			return errno
 		}
-		e.FD[i] = fd
 	}
 	return 0
 }
@@ -123,8 +121,20 @@ func openColdLock(e *race.Env) (errno unix.Errno) {
 		return errno
 	}
 	race.Close(e.FD[e.Num&1])
-	e.FD[e.Num&1], errno = race.Open(e.Dir, e.Name(), unix.O_CREAT|unix.O_RDWR, 0o600)
+	e.FD[e.Num&1], errno = openLock(e, e.Name())
 	return errno
+}
+
+// openLock opens a lock file that others are making at the same moment. ESTALE is a look-up that they overtook.
+func openLock(e *race.Env, name *byte) (fd int, errno unix.Errno) {
+	for range 20 {
+		fd, errno = race.Open(e.Dir, name, unix.O_CREAT|unix.O_RDWR, 0o600)
+		if errno != unix.ESTALE {
+			break
+		}
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+	}
+	return fd, errno
 }
 
 func removeColdLock(e *race.Env) {

@@ -103,6 +103,7 @@ func eventColumns(events []result.Event) []eventColumn {
 		{"contender", func(e *result.Event) string { return fmt.Sprint(e.Contender) }},
 		{"route", func(e *result.Event) string { return fmt.Sprint(e.Route) }},
 		{"cpu", func(e *result.Event) string { return fmt.Sprint(e.CPU) }},
+		{"did", func(e *result.Event) string { return cmp.Or(e.Did, "-") }},
 		{"invoke", func(e *result.Event) string { return since(e.Invoke) }},
 		{"return", func(e *result.Event) string {
 			if e.Return == 0 {

@@ -185,6 +185,7 @@ type Event struct {
 	Route     int    `json:"route"`
 	PID       int    `json:"pid,omitzero"`
 	CPU       int    `json:"cpu"`
+	Did       string `json:"did,omitempty"` // the step, where the contenders of a round did different things
 	Invoke    int64  `json:"invoke_ns"`
 	Return    int64  `json:"return_ns"`
 	Released  int64  `json:"released_ns,omitzero"` // of a lock: when the holder began to let go

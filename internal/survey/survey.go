@@ -253,7 +253,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
 		return f, err
 	}
-	if err := overAnyRoute(dirs, os.RemoveAll); err != nil {
+	if err := overAnyRoute(dirs, removeAll); err != nil {
 		o.warn(t, "clean-up after "+p.Name+": "+err.Error()) // the target's own clean-up tries again
 	}
 	return f, nil

@@ -122,16 +122,44 @@ func (w *workdir) remove() error { return overAnyRoute(w.paths, removeTree) }
 // overAnyRoute removes over each route in turn: what was made over one may be hidden from another by its caches.
 func overAnyRoute(paths []string, remove func(string) error) error {
 	var err error
-	for range 3 {
+	for range 5 {
+		err = nil
 		for _, p := range paths {
-			err = remove(p)
+			err = errors.Join(err, existing(remove(p)))
 		}
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
 			return nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	return err
+}
+
+// existing leaves out that something was gone already; ESTALE is how a network filesystem says so.
+func existing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESTALE) {
+		return nil
+	}
+	return err
+}
+
+// removeAll is one pass over a tree. os.RemoveAll never ends on a filesystem that lists a name and says ENOENT to its
+// removal, as two overlays with one upper directory do (Go 1.26).
+//
+// It never follows a symlink: only what rmdir calls not empty is read as a directory.
+func removeAll(path string) error {
+	err := os.Remove(path)
+	if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		err = errors.Join(err, existing(removeAll(filepath.Join(path, e.Name()))))
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // removeTree removes the manifest last, so that a removal cut short is still recognised. It works through a
@@ -150,13 +178,13 @@ func removeTree(dir string) error {
 	in := fmt.Sprintf("/proc/self/fd/%d", d.Fd())
 	for _, e := range entries {
 		if e.Name() != manifestName {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(in, e.Name())))
+			err = errors.Join(err, existing(removeAll(filepath.Join(in, e.Name()))))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(in, manifestName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := existing(os.Remove(filepath.Join(in, manifestName))); err != nil {
 		return err
 	}
 	return os.Remove(dir)
