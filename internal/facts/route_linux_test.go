@@ -36,15 +36,16 @@ func route(t *testing.T, path string) result.Route {
 	return r
 }
 
+// TestEveryMountPointIsFoundBothWays leaves out filesystems behind which a server can hang.
 func TestEveryMountPointIsFoundBothWays(t *testing.T) {
-	mounts, err := mountinfo.GetMounts(nil)
+	ownMounts(t)
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter(
+		"proc", "sysfs", "devtmpfs", "devpts", "tmpfs", "cgroup", "cgroup2", "ext4", "xfs", "btrfs", "overlay"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range mounts {
-		if _, err := os.Stat(m.Mountpoint); err == nil {
-			route(t, m.Mountpoint)
-		}
+		route(t, m.Mountpoint)
 	}
 	if len(mounts) < 2 {
 		t.Errorf("only %d mounts", len(mounts))
