@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -19,11 +20,12 @@ type progress struct {
 	w       io.Writer
 	bars    *mpb.Progress // nil where there is no terminal
 	bar     *mpb.Bar
-	current string // the probe that runs
+	current atomic.Value // string: the probe that runs; the bars are drawn by another goroutine
 }
 
 func newProgress(w io.Writer) *progress {
 	p := &progress{w: w}
+	p.current.Store("")
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(30))
 	}
@@ -42,10 +44,10 @@ func (p *progress) target(name string, n int) {
 	p.bar = p.bars.New(int64(n), mpb.BarStyle(),
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(filepath.Base(name)+" ")),
-		mpb.AppendDecorators(decor.CountersNoUnit(" %d/%d "), decor.Any(func(decor.Statistics) string { return p.current })))
+		mpb.AppendDecorators(decor.CountersNoUnit(" %d/%d "), decor.Any(func(decor.Statistics) string { return p.current.Load().(string) })))
 }
 
-func (p *progress) probe(_, probe string) { p.current = probe }
+func (p *progress) probe(_, probe string) { p.current.Store(probe) }
 
 func (p *progress) found(name string, f *result.Finding) {
 	if p.bar == nil {
