@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,8 +28,10 @@ func sentence(t *result.Target) string {
 	if len(t.Findings) == 0 {
 		return "Nothing was tested."
 	}
-	if len(by[result.Holds]) == len(t.Findings) {
-		return fmt.Sprintf("All %d promises hold %s: no violation in %s contested rounds.", len(t.Findings), where, grouped(contested))
+	holding, n := len(by[result.Holds]), len(t.Findings)
+	if holding == n {
+		subject := map[int]string{1: "The promise holds", 2: "Both promises hold"}[n]
+		return fmt.Sprintf("%s %s: no violation in %s contested rounds.", cmp.Or(subject, fmt.Sprintf("All %d promises hold", n)), where, grouped(contested))
 	}
 	var parts []string
 	for _, v := range []result.Verdict{result.Broken, result.Hung, result.Unsupported, result.Unproven} {
@@ -36,7 +39,11 @@ func sentence(t *result.Target) string {
 			parts = append(parts, fmt.Sprintf("%s: %s", v, strings.Join(names, ", ")))
 		}
 	}
-	return fmt.Sprintf("%d of %d promises hold %s; %s.", len(by[result.Holds]), len(t.Findings), where, strings.Join(parts, "; "))
+	hold := "hold"
+	if holding == 1 {
+		hold = "holds"
+	}
+	return fmt.Sprintf("%d of %d promises %s %s; %s.", holding, n, hold, where, strings.Join(parts, "; "))
 }
 
 // grouped writes a count with its thousands apart.
