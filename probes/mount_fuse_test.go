@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
-// needRoot skips without root, and only then: as root the mounts must work.
+// needRoot skips without root, and only then: for root a mount that does not work is a failure, not a reason.
 func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -22,15 +21,7 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// newTmpfs mounts a tmpfs of its own for the test.
-func newTmpfs(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	mountAt(t, "tmpfs", dir, "tmpfs", 0, "mode=0755,size=256m")
-	return dir
-}
-
-// mountAt mounts for the length of the test. A mount still in use at its end is detached and reported.
+// mountAt mounts for the length of the test.
 func mountAt(t testing.TB, source, at, fstype string, flags uintptr, options string) {
 	t.Helper()
 	if err := unix.Mount(source, at, fstype, flags, options); err != nil {
@@ -39,13 +30,11 @@ func mountAt(t testing.TB, source, at, fstype string, flags uintptr, options str
 	t.Cleanup(func() { unmount(t, at) })
 }
 
+// unmount waits a moment for contenders that are just ending. What is still in use then is detached, and reported.
 func unmount(t testing.TB, at string) {
 	err := unix.Unmount(at, 0)
-	for range 100 {
-		if err != unix.EBUSY {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+	for until := time.Now().Add(2 * time.Second); err == unix.EBUSY && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
 		err = unix.Unmount(at, 0)
 	}
 	if err != nil {
@@ -53,12 +42,19 @@ func unmount(t testing.TB, at string) {
 	}
 }
 
-// newSloppy mounts one sloppy share several times over a tmpfs.
-func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string, backing string) {
+// newTmpfs mounts a tmpfs of the test's own.
+func newTmpfs(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	mountAt(t, "tmpfs", dir, "tmpfs", 0, "mode=0755,size=256m")
+	return dir
+}
+
+// newSloppy mounts a share with faults, once or several times, over a tmpfs.
+func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
 	t.Helper()
 	needRoot(t)
-	backing = newTmpfs(t)
-	s, err := sloppyfs.New(backing)
+	s, err := sloppyfs.New(newTmpfs(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,22 +71,42 @@ func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []st
 		}
 		dirs = append(dirs, dir)
 	}
-	return dirs, backing
+	return dirs
 }
 
-// smallBench is a bench that does little: enough to see a planted fault.
+// smallBench does little: enough to see a planted fault, and to see that nothing else is there.
 func smallBench(t testing.TB, contenders int, dirs ...string) Bench {
+	t.Helper()
 	b := newBench(t, contenders, dirs...)
-	b.Contenders = []int{contenders}
-	b.Rounds, b.Time, b.MinProof = 300, 200*time.Millisecond, 10
-	b.ColdRounds, b.HoldWait = 8, 150*time.Millisecond
+	b.Contenders, b.Rounds, b.MinProof = []int{contenders}, 200, 10
+	b.Time, b.ColdRounds, b.HoldWait = 120*time.Millisecond, 8, 150*time.Millisecond
 	if len(dirs) > 1 {
 		b.Scope = result.ScopeMount
 	}
 	return b
 }
 
-// run runs one probe by name.
+// runIn runs a probe as a survey does: in a fresh directory, entered over each route.
+func runIn(t testing.TB, b Bench, probe string, dirs ...string) result.Finding {
+	t.Helper()
+	enterFresh(t, b, probe, dirs...)
+	return run(t, b, probe)
+}
+
+func enterFresh(t testing.TB, b Bench, name string, dirs ...string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dirs[0], name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var fresh []string
+	for _, d := range dirs {
+		fresh = append(fresh, filepath.Join(d, name))
+	}
+	if err := b.Line.Enter(t.Context(), fresh...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func run(t testing.TB, b Bench, probe string) result.Finding {
 	t.Helper()
 	p, ok := Find(probe)
@@ -102,19 +118,6 @@ func run(t testing.TB, b Bench, probe string) result.Finding {
 
 // describe is what a failing test prints of a finding.
 func describe(f *result.Finding) string {
-	return fmt.Sprintf("%s: %s %s (%s) %s; %d/%d contested, violations %d %v, errnos %v, control %+v, warnings %q",
+	return fmt.Sprintf("%s %s %s (%s): %s\n\t%d of %d rounds contested, %d violations %v, errnos %v, control %+v, warnings %q",
 		f.Promise, f.Verdict, f.Class, f.Scope, f.Reason, f.Contested, f.Rounds, f.Violations, f.Kinds, f.Errnos, f.Control, f.Warnings)
-}
-
-// leftovers is what is still under a directory.
-func leftovers(t testing.TB, dir string) (names []string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, filepath.Join(dir, e.Name()))
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,5 +1,7 @@
 package race
 
+import "slices"
+
 // startOffset is when this contender starts, relative to the agreed instant of the round, in nanoseconds. It is a
 // pure function of the job and the round, so that a run can be repeated from its seed.
 //
@@ -23,8 +25,15 @@ func (j *job) startOffset(r *runner, number int64) int64 {
 const scanSteps = 32
 
 // steer moves the offsets after a tight batch: who wins more than its share starts later. The earliest start is
-// always 0, and nobody starts later than two operations' widths.
-func steer(offsets []int64, wins []int, width int64) {
+// always 0. Where the last offsets have cost contention, they are halved: a contender whose operation takes long, as
+// over a slow route, may be started far ahead of the others, but one that is done before they begin races nobody.
+func steer(offsets []int64, wins []int, width int64, contested float64) {
+	if contested < enoughContested {
+		for i := range offsets {
+			offsets[i] /= 2
+		}
+		return
+	}
 	total := 0
 	for _, w := range wins {
 		total += w
@@ -32,16 +41,18 @@ func steer(offsets []int64, wins []int, width int64) {
 	if total == 0 {
 		return
 	}
-	least := int64(1<<63 - 1)
 	for i := range offsets {
 		excess := float64(wins[i])/float64(total) - 1/float64(len(wins))
-		offsets[i] += int64(excess * float64(width))
-		least = min(least, offsets[i])
+		offsets[i] += int64(excess * float64(width) / 2)
 	}
+	least := slices.Min(offsets)
 	for i := range offsets {
-		offsets[i] = min(offsets[i]-least, 2*width)
+		offsets[i] -= least
 	}
 }
+
+// enoughContested is the share of contested rounds under which offsets go back.
+const enoughContested = 0.9
 
 // mix is a hash of three words (the finaliser of SplitMix64): the jitter must be the same for the same seed.
 func mix(a, b, c uint64) uint64 {

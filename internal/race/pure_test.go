@@ -40,21 +40,29 @@ func TestContestedIsOverlapWithTheWinner(t *testing.T) {
 func TestSteeringDelaysTheOneThatWins(t *testing.T) {
 	offsets := []int64{0, 0}
 	for range 10 {
-		steer(offsets, []int{90, 10}, 1000)
+		steer(offsets, []int{90, 10}, 1000, 1)
 	}
-	if offsets[0] <= 0 || offsets[1] != 0 || offsets[0] > 2000 {
+	if offsets[0] <= 0 || offsets[1] != 0 {
 		t.Errorf("contender 0 wins nine of ten; offsets are %v", offsets)
 	}
-	for range 100 {
-		steer(offsets, []int{10, 90}, 1000)
+	for range 20 {
+		steer(offsets, []int{10, 90}, 1000, 1)
 	}
-	if offsets[0] != 0 || offsets[1] != 2000 {
-		t.Errorf("contender 1 wins nine of ten; offsets are %v, the limit is 2000", offsets)
+	if offsets[0] != 0 || offsets[1] <= 0 {
+		t.Errorf("contender 1 wins nine of ten; offsets are %v", offsets)
 	}
 	before := []int64{5, 7}
-	steer(before, []int{0, 0}, 1000)
+	steer(before, []int{0, 0}, 1000, 1)
 	if before[0] != 5 || before[1] != 7 {
 		t.Errorf("nobody won, and offsets moved to %v", before)
+	}
+}
+
+func TestSteeringGoesBackWhereOffsetsCostContention(t *testing.T) {
+	offsets := []int64{0, 8000}
+	steer(offsets, []int{90, 10}, 1000, 0.5)
+	if offsets[0] != 0 || offsets[1] != 4000 {
+		t.Errorf("half the rounds were contested; offsets are %v", offsets)
 	}
 }
 

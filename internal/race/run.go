@@ -160,13 +160,14 @@ func (r *running) reset(rounds, n int) {
 
 // count goes through the records of a batch.
 func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) bool) bool {
-	n, more := r.plan.Contenders, true
+	n, more, contested := r.plan.Contenders, true, 0
 	wins := make([]int, n)
 	for i := 0; i < rounds && more; i++ {
 		round := Round{Number: int(first) + i, Phase: phase, Events: r.sh.roundEvents(i, n), After: r.sh.after[i]}
 		r.tally.Rounds[phase]++
 		if round.Contested(len(r.dirs)) {
 			r.tally.Contested[phase]++
+			contested++
 		}
 		for k := range round.Events {
 			if ev := &round.Events[k]; ev.Won() {
@@ -180,7 +181,7 @@ func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) 
 		more = each(&round)
 	}
 	if phase == Tight {
-		steer(r.offsets, wins, r.width)
+		steer(r.offsets, wins, r.width, float64(contested)/float64(rounds))
 		r.measureWidth(rounds, n)
 	}
 	return more
@@ -193,17 +194,20 @@ func (r *running) sample(round *Round) {
 	}
 }
 
-// measureWidth takes the width of the operation from the shortest half of the batch's attempts: the long ones
-// waited for somebody, or lost their CPU.
+// measureWidth takes the width of the operation from the winners' shortest attempts: those that met nobody, which is
+// what the first contender in a scan does. Longer ones waited for somebody, or lost their CPU.
 func (r *running) measureWidth(rounds, n int) {
-	var all []int64
+	var won []int64
 	for i := range rounds * n {
-		if ev := &r.sh.events[i]; ev.Return != 0 {
-			all = append(all, ev.Return-ev.Invoke)
+		if ev := &r.sh.events[i]; ev.Won() {
+			won = append(won, ev.Return-ev.Invoke)
 		}
 	}
-	if len(all) > 0 {
-		slices.Sort(all)
-		r.width = max(200, all[len(all)/4])
+	if len(won) > 0 {
+		slices.Sort(won)
+		r.width = max(leastWidth, won[len(won)/10])
 	}
 }
+
+// leastWidth keeps a scan from standing still, ns.
+const leastWidth = 100

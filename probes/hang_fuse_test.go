@@ -1,0 +1,102 @@
+package probes
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	sloppy "github.com/claimbench/claimbench/internal/sloppyfs"
+)
+
+// An operation that does not come back costs its own probe only: the contenders that are stuck are left behind, even
+// where the kernel does not let them be killed, and their successors go on elsewhere. When the filesystem answers at
+// last, long after the line is closed, nothing happens but that they end.
+func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		probe string
+		plant func(*sloppy.Share)
+	}{
+		{"the first open of a script hangs", "excl-create", one(sloppy.HangOpen)},
+		{"an open hangs in a race, and holds the lock of the directory that the others wait for", "excl-create",
+			func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 40) }},
+		{"locking hangs", "flock", one(sloppy.HangLock)},
+		{"removing hangs", "publish", one(sloppy.HangRemove)},
+		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Cleanup(func() { noChildren(t) })
+			dirs := newSloppy(t, 1, c.plant)
+			b := impatientBench(t, dirs[0])
+			f := run(t, b, c.probe)
+			if f.Verdict != result.Hung || !strings.Contains(f.Reason, "did not come back") || f.Advice == "" {
+				t.Errorf("want hung: %s", describe(&f))
+			}
+			good := t.TempDir()
+			if err := b.Line.Enter(t.Context(), good); err != nil {
+				t.Fatalf("the next directory: %v", err)
+			}
+			if f := run(t, b, "mkdir"); f.Verdict != holds {
+				t.Errorf("the next probe, on another filesystem: %s", describe(&f))
+			}
+		})
+	}
+}
+
+// impatientBench is a small bench that does not wait long for what hangs.
+func impatientBench(t *testing.T, dir string) Bench {
+	t.Helper()
+	b := smallBench(t, 4, dir)
+	line, err := race.Start(race.Config{Ops: Ops(), Contenders: 4, HangAfter: time.Second, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := line.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := line.Enter(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	b.Line = line
+	return b
+}
+
+// noChildren waits until this process has no children.
+func noChildren(t *testing.T) {
+	t.Helper()
+	var left []string
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		if left = children(t); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("processes left behind: %q", left)
+}
+
+// children reads the first fields of proc_pid_stat(5) of each child: its number, name, and state.
+func children(t *testing.T) (found []string) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // no process, or one that has just ended
+		}
+		before, after, _ := strings.Cut(string(b), ") ")
+		var state string
+		var parent int
+		if _, err := fmt.Sscan(after, &state, &parent); err == nil && parent == os.Getpid() {
+			found = append(found, before+") "+state)
+		}
+	}
+	return found
+}

@@ -1,0 +1,125 @@
+package probes
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// The filesystems of the kernel keep all promises: here nothing but holds may come out.
+func TestGoodFilesystemsHold(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(testing.TB) []string // the routes
+	}{
+		{"temporary directory", func(t testing.TB) []string { return []string{t.TempDir()} }},
+		{"tmpfs", func(t testing.TB) []string { needRoot(t); return []string{newTmpfs(t)} }},
+		{"xfs", func(t testing.TB) []string { return []string{newLoop(t, "xfs", "xfsprogs", 320<<20)} }},
+		{"btrfs", func(t testing.TB) []string { return []string{newLoop(t, "btrfs", "btrfs-progs", 128<<20)} }},
+		{"overlay", func(t testing.TB) []string { needRoot(t); return newOverlays(t, 1) }},
+		{"bind mount", newBind},
+		{"FUSE, twice", func(t testing.TB) []string { return newSloppy(t, 2, nothing) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dirs := c.make(t)
+			b := smallBench(t, 4, dirs...)
+			for _, p := range All {
+				f := runIn(t, b, p.Name, dirs...)
+				want := planted{verdict: holds, class: classWhereGood[p.Name]}
+				want.check(t, &f)
+				if left := leftovers(t, filepath.Join(dirs[0], p.Name)); len(left) > 0 {
+					t.Errorf("%s left %q", p.Name, left)
+				}
+			}
+		})
+	}
+}
+
+var classWhereGood = map[string]string{"flock": enforced, "posix-lock": enforced, "ofd-lock": enforced}
+
+// leftovers is what a probe should have removed. Its directory is the survey's to remove, with the lock files in it.
+func leftovers(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		isLock := strings.HasPrefix(e.Name(), "lock") || strings.HasPrefix(e.Name(), "r") && filepath.Base(dir) == "lock-release"
+		if !isLock {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// newLoop makes a filesystem in a file, and mounts it.
+func newLoop(t testing.TB, fstype, pkg string, size int64) string {
+	t.Helper()
+	needRoot(t)
+	image, dir := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(image, size); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("mkfs." + fstype); err != nil {
+		t.Fatalf("%v: install the package %s", err, pkg)
+	}
+	for _, args := range [][]string{{"mkfs." + fstype, "-q", image}, {"mount", "-o", "loop", "-t", fstype, image, dir}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, out)
+		}
+	}
+	t.Cleanup(func() { unmount(t, dir) })
+	return dir
+}
+
+// newBind reaches one directory by two paths through one superblock.
+func newBind(t testing.TB) []string {
+	t.Helper()
+	needRoot(t)
+	dir, bound := newTmpfs(t), t.TempDir()
+	mountAt(t, dir, bound, "", unix.MS_BIND, "")
+	return []string{dir, bound}
+}
+
+// newOverlays mounts overlays that share one upper directory. More than one is against the documentation of
+// overlayfs, which calls the outcome undefined; the kernel mounts them all the same.
+func newOverlays(t testing.TB, n int) (dirs []string) {
+	t.Helper()
+	base := newTmpfs(t)
+	for _, d := range []string{"lower", "upper"} {
+		if err := os.Mkdir(filepath.Join(base, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		work, dir := filepath.Join(base, fmt.Sprint("work", i)), t.TempDir()
+		if err := os.Mkdir(work, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mountAt(t, "overlay", dir, "overlay", 0, fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s", base, base, work))
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+func TestExploreOverlays(t *testing.T) {
+	needRoot(t)
+	dirs := newOverlays(t, 2)
+	b := smallBench(t, 4, dirs...)
+	for _, p := range All {
+		f := runIn(t, b, p.Name, dirs...)
+		t.Log(describe(&f))
+	}
+	_ = result.Holds
+}
