@@ -81,7 +81,7 @@ type contender struct {
 
 // serve does job after job until the parent is gone.
 func (c *contender) serve() {
-	for done := uint32(0); ; {
+	for done := c.s.done.Load(); ; {
 		gen := c.s.gen.Load()
 		if gen == done {
 			futexWait(&c.s.gen, gen, idleNap)
@@ -142,8 +142,12 @@ func (c *contender) race(op *Op, j *job) {
 		e.at(j.first, j.phase == Cold)
 		opened = op.Open(e)
 	}
-	if c.rounds(op, j, opened) {
-		c.sweep(op, j)
+	run := newRunner(c.sh, e.ID, j)
+	if c.rounds(op, j, &run, opened) {
+		c.sweep(j, func(i int) { c.lookAfter(op, &c.sh.after[i]) })
+		if run.arrive(uint32(j.rounds + 2)) { // nobody removes anything while another still looks
+			c.sweep(j, func(int) { c.clean(op) })
+		}
 	}
 	if op.Close != nil {
 		op.Close(e)
@@ -151,16 +155,15 @@ func (c *contender) race(op *Op, j *job) {
 }
 
 // rounds runs the batch, and reports whether it came to its end.
-func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
+func (c *contender) rounds(op *Op, j *job, run *runner, opened unix.Errno) bool {
 	e, n := c.env, int(j.n)
-	run := newRunner(c.sh, e.ID, j)
 	var last *Event
 	for i := range int(j.rounds) {
 		ev := &c.sh.roundEvents(i, n)[e.ID]
 		*ev = Event{}
 		number := j.first + int64(i)
 		if j.phase == Cold {
-			unix.Nanosleep(&unix.Timespec{Nsec: j.pause % 1e9, Sec: j.pause / 1e9}, nil)
+			Sleep(time.Duration(j.pause))
 		}
 		e.at(number, j.phase == Cold)
 		e.First = run.first(uint32(i+1), number)
@@ -169,7 +172,7 @@ func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
 			ready = op.Prepare(e)
 		}
 		c.s.progress.Add(1)
-		if !run.line(uint32(i+1), j.startOffset(&run, number)) {
+		if !run.line(uint32(i+1), j.startOffset(run, number)) {
 			return false
 		}
 		if ready == 0 {
@@ -190,6 +193,7 @@ func (c *contender) rounds(op *Op, j *job, opened unix.Errno) bool {
 		return false
 	}
 	if op.Settle != nil {
+		e.at(j.first+int64(j.rounds)-1, j.phase == Cold)
 		op.Settle(e, last)
 	}
 	return true
@@ -205,28 +209,32 @@ func attempt(op *Op, e *Env, ev *Event) {
 	ev.Errno = uint32(errno)
 }
 
-// sweep looks at and removes what the batch left; each round is one contender's.
-func (c *contender) sweep(op *Op, j *job) {
-	e, n := c.env, int(j.n)
+// sweep goes through the rounds of the batch; each is one contender's.
+func (c *contender) sweep(j *job, do func(i int)) {
 	for i := range int(j.rounds) {
 		number := j.first + int64(i)
-		if int(number%int64(n)) != e.ID {
-			continue
+		if int(number%int64(j.n)) == c.env.ID {
+			c.env.at(number, j.phase == Cold)
+			do(i)
+			c.s.progress.Add(1)
 		}
-		e.at(number, j.phase == Cold)
-		a := &c.sh.after[i]
-		*a = After{By: Nobody, Owner: NoOwner}
-		if op.After != nil {
-			a.By = int16(e.ID)
-			op.After(e, a)
-		}
-		if op.Clean != nil {
-			op.Clean(e)
-		}
-		if j.phase == Cold {
-			e.removeParent()
-		}
-		c.s.progress.Add(1)
+	}
+}
+
+func (c *contender) lookAfter(op *Op, a *After) {
+	*a = After{By: Nobody, Owner: NoOwner}
+	if op.After != nil {
+		a.By = int16(c.env.ID)
+		op.After(c.env, a)
+	}
+}
+
+func (c *contender) clean(op *Op) {
+	if op.Clean != nil {
+		op.Clean(c.env)
+	}
+	if c.env.Cold {
+		c.env.removeParent()
 	}
 }
 

@@ -1,6 +1,7 @@
 package race
 
 import (
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -115,16 +116,16 @@ func OwnerByMark(mode uint32) int16 {
 }
 
 // The system calls below are made without the scheduler's knowledge: a contender has one thread that matters and
-// nothing else to run. Each is retried on EINTR here and nowhere else.
+// nothing else to run.
+//
+// EINTR is not retried, here and nowhere else: a contender gets no signal that interrupts a call, and a filesystem may
+// have carried out what it calls interrupted, so that a second try would be told EEXIST by its own first. It is
+// recorded like every errno, and is neither a win nor a loss.
 
 //go:nosplit
 func sys(trap, a, b, c, d, e uintptr) (uintptr, unix.Errno) {
-	for {
-		r, _, errno := unix.RawSyscall6(trap, a, b, c, d, e, 0)
-		if errno != unix.EINTR {
-			return r, errno
-		}
-	}
+	r, _, errno := unix.RawSyscall6(trap, a, b, c, d, e, 0)
+	return r, errno
 }
 
 func ptr(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }
@@ -140,7 +141,7 @@ func Open(dir int, name *byte, flags int, mode uint32) (int, unix.Errno) {
 	return int(fd), 0
 }
 
-// Close is close(2). It is not retried: on Linux the descriptor is gone after EINTR too (close(2)).
+// Close is close(2). The descriptor is gone after an error, too.
 //
 //go:nosplit
 func Close(fd int) unix.Errno {
@@ -256,4 +257,10 @@ func Flock(fd int, how int) unix.Errno {
 func Fcntl(fd int, cmd int, lk *unix.Flock_t) unix.Errno {
 	_, errno := sys(unix.SYS_FCNTL, uintptr(fd), uintptr(cmd), uintptr(unsafe.Pointer(lk)), 0, 0)
 	return errno
+}
+
+// Sleep is nanosleep(2), for a contender off the critical path.
+func Sleep(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&ts, nil)
 }

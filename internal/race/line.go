@@ -24,15 +24,16 @@ type Config struct {
 
 // A Line is a set of contender processes ready to race. It is not safe for concurrent use.
 type Line struct {
-	cfg     Config
-	sh      *shared
-	mem     *os.File
-	cpus    []int
-	procs   [MaxContenders]*proc
-	dirs    []string
-	number  int64 // of the next round; names are never used twice
-	inBatch int   // rounds of the batch under way, or of the last one
-	thread  chan func()
+	cfg       Config
+	sh        *shared
+	mem       *os.File
+	cpus      []int
+	procs     [MaxContenders]*proc
+	dirs      []string
+	number    int64 // of the next round; names are never used twice
+	inBatch   int   // rounds of the batch under way, or of the last one
+	abandoned bool  // a contender in state D was left behind
+	thread    chan func()
 }
 
 // A proc is one contender process. Its exit is seen by a goroutine that closes gone.
@@ -82,6 +83,9 @@ func Start(cfg Config) (*Line, error) {
 		return nil, err
 	}
 	l := &Line{cfg: cfg, sh: sh, mem: mem, cpus: cpus, number: 1, thread: make(chan func())}
+	// Whatever else this process has open is not the contenders' business: a /dev/fuse that they inherit keeps a dead
+	// filesystem's callers waiting. Kernels before 5.11 do not know the flag.
+	_ = unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
 	go spawner(l.thread)
 	for i := range cfg.Contenders {
 		if err := l.spawn(i); err != nil {
@@ -128,6 +132,9 @@ func (l *Line) spawn(i int) error {
 		// A group of its own, so that Ctrl-C reaches the parent alone and the parent decides.
 		SysProcAttr: &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL},
 	}
+	if old := l.procs[i]; old != nil && !old.isGone() {
+		l.abandoned = true
+	}
 	s := &l.sh.slots[i]
 	s.done.Store(s.gen.Load())
 	started := make(chan error)
@@ -138,9 +145,9 @@ func (l *Line) spawn(i int) error {
 	}
 	go func() {
 		p.err = p.cmd.Wait()
-		close(p.gone)
 		l.sh.bell.Add(1)
 		futexWake(&l.sh.bell)
+		close(p.gone) // last: Close takes the shared memory away when all are gone
 	}()
 	l.procs[i] = p
 	return nil
@@ -215,6 +222,7 @@ func (l *Line) op(name string) uint32 {
 // post hands contender i a job.
 func (l *Line) post(i int, j job) {
 	s := &l.sh.slots[i]
+	s.progress.Store(0)
 	s.job = j
 	s.gen.Add(1)
 	futexWake(&s.gen)
@@ -262,7 +270,8 @@ func (l *Line) watch(ctx context.Context, what string, ids []int) error {
 	}
 }
 
-// stuck picks, of the contenders that are late, one that is inside its attempt; the others only wait for it.
+// stuck picks, of the contenders that are late, one that is inside its attempt, or else the one that came least far;
+// the others only wait for it.
 func (l *Line) stuck(ids []int, late int) int {
 	n := len(ids)
 	for _, i := range ids {
@@ -270,6 +279,11 @@ func (l *Line) stuck(ids []int, late int) int {
 			if ev := &l.sh.roundEvents(k, n)[min(i, n-1)]; ev.Invoke != 0 && ev.Return == 0 {
 				return i
 			}
+		}
+	}
+	for _, i := range ids {
+		if s := &l.sh.slots[i]; s.done.Load() != s.gen.Load() && s.progress.Load() < l.sh.slots[late].progress.Load() {
+			late = i
 		}
 	}
 	return late
@@ -353,13 +367,19 @@ func (l *Line) Close() error {
 			_ = p.cmd.Process.Kill()
 		}
 	}
+	all := true
 	for _, p := range l.procs {
 		if p != nil {
 			p.kill()
+			all = all && p.isGone()
 		}
 	}
 	close(l.thread)
-	return errors.Join(l.mem.Close(), l.sh.unmap())
+	err := l.mem.Close()
+	if all && !l.abandoned {
+		err = errors.Join(err, l.sh.unmap())
+	}
+	return err
 }
 
 // Kill ends contender i with SIGKILL, whatever it is doing, and returns when it is gone. Restart brings it back.

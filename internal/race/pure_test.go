@@ -31,7 +31,22 @@ func TestContestedIsOverlapWithTheWinner(t *testing.T) {
 		{"readers overlap each other only", 1, []Event{{Invoke: 10, Return: 20, Role: Writer}, {Invoke: 30, Return: 45, Role: Reader}, {Invoke: 40, Return: 45, Role: Reader}}, false},
 	} {
 		r, routes := round(c.routes, c.events...)
-		if got := r.Contested(routes); got != c.want {
+		if got := r.Contested(routes, nil); got != c.want {
+			t.Errorf("%s: contested is %v", c.what, got)
+		}
+	}
+}
+
+func TestAnAttemptThatDidNotTakePartIsNoContention(t *testing.T) {
+	lostToAnother := func(ev *Event) bool { return ev.Errno == 0 || ev.Errno == 17 }
+	readOnly := Event{Invoke: 15, Return: 25, Errno: 30}
+	for _, c := range []struct {
+		what  string
+		other Event
+		want  bool
+	}{{"refused with EROFS", readOnly, false}, {"lost", lost(15, 25), true}} {
+		r := Round{Events: []Event{won(10, 20), c.other}}
+		if got := r.Contested(1, lostToAnother); got != c.want {
 			t.Errorf("%s: contested is %v", c.what, got)
 		}
 	}

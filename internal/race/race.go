@@ -26,6 +26,10 @@ type Op struct {
 	// Batch bounds the rounds of a batch, for operations whose objects take space until the batch is swept. 0 is no bound.
 	Batch int
 
+	// Meets reports whether an attempt took part: to overlap one that did not, such as one refused with EROFS, is no
+	// contention. Nil takes every attempt.
+	Meets func(*Event) bool
+
 	// Open is called once per batch, before the first round.
 	Open func(*Env) unix.Errno
 
@@ -120,28 +124,32 @@ type Round struct {
 	After  After
 }
 
-// Contested reports whether a winner's closed interval overlaps another contender's; in a round without a
-// winner, whether any two overlap. With several routes the two must be on different ones (contender i is on route
-// i % routes): an overlap within one route says nothing about the distance between routes.
-func (r *Round) Contested(routes int) bool {
-	won := len(r.Winners()) > 0
-	for i := range r.Events {
-		if (r.Events[i].Won() || !won) && r.overlaps(i, routes) {
-			return true
-		}
-	}
-	return false
+// Contested reports whether a winner's closed interval overlaps that of another contender that took part; in a round
+// without a winner, whether any two overlap. With several routes the two must be on different ones (contender i is on
+// route i % routes): an overlap within one route says nothing about the distance between routes.
+func (r *Round) Contested(routes int, meets func(*Event) bool) bool {
+	contested := false
+	r.Meetings(routes, meets, func(_, _ int) { contested = true })
+	return contested
 }
 
-func (r *Round) overlaps(i, routes int) bool {
-	a := &r.Events[i]
-	for j := range r.Events {
-		b := &r.Events[j]
-		if i != j && (routes < 2 || i%routes != j%routes) && a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end() && b.Invoke <= a.end() {
-			return true
+// Meetings calls met for each pair of contenders that makes the round contested.
+func (r *Round) Meetings(routes int, meets func(*Event) bool, met func(i, j int)) {
+	won := len(r.Winners()) > 0
+	for i := range r.Events {
+		if won && !r.Events[i].Won() {
+			continue
+		}
+		for j := range r.Events {
+			if i != j && (routes < 2 || i%routes != j%routes) && overlap(&r.Events[i], &r.Events[j]) && (meets == nil || meets(&r.Events[j])) {
+				met(i, j)
+			}
 		}
 	}
-	return false
+}
+
+func overlap(a, b *Event) bool {
+	return a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end() && b.Invoke <= a.end()
 }
 
 // end is when the attempt was over; one that never came back is never over.

@@ -165,7 +165,7 @@ func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) 
 	for i := 0; i < rounds && more; i++ {
 		round := Round{Number: int(first) + i, Phase: phase, Events: r.sh.roundEvents(i, n), After: r.sh.after[i]}
 		r.tally.Rounds[phase]++
-		if round.Contested(len(r.dirs)) {
+		if round.Contested(len(r.dirs), r.cfg.Ops[r.op].Meets) {
 			r.tally.Contested[phase]++
 			contested++
 		}

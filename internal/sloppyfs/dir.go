@@ -256,8 +256,29 @@ func removeTree(dir int, name string) {
 	unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }
 
-func (m *mount) OpenDir(_ <-chan struct{}, _ *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {
+func (m *mount) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
+
+func (m *mount) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	entries, err := os.ReadDir(path(m.nodes.fd(in.NodeId)))
+	if err != nil {
+		return fuse.EIO
+	}
+	for i := int(in.Offset); i < len(entries); i++ {
+		if !out.AddDirEntry(fuse.DirEntry{Name: entries[i].Name(), Mode: typeOf(entries[i]), Off: uint64(i + 1)}) {
+			break
+		}
+	}
 	return fuse.OK
+}
+
+func typeOf(e os.DirEntry) uint32 {
+	switch {
+	case e.IsDir():
+		return unix.S_IFDIR
+	case e.Type()&os.ModeSymlink != 0:
+		return unix.S_IFLNK
+	}
+	return unix.S_IFREG
 }
 
 func (m *mount) StatFs(_ <-chan struct{}, in *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
