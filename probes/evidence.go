@@ -39,8 +39,9 @@ type evidence struct {
 	notes      map[string]int
 	violated   []result.Round
 	example    *result.Counterexample
-	first      time.Duration // from the start to the first violation
-	wins       []int         // by route
+	first      time.Duration  // from the start to the first violation
+	wins       []int          // by route
+	met        map[[2]int]int // contested rounds by the pair of routes that met, the lower first
 }
 
 const (
@@ -52,7 +53,7 @@ const (
 )
 
 func newEvidence(op string) *evidence {
-	return &evidence{op: op, errnos: map[string]int{}, kinds: map[string]int{}, notes: map[string]int{}}
+	return &evidence{op: op, errnos: map[string]int{}, kinds: map[string]int{}, notes: map[string]int{}, met: map[[2]int]int{}}
 }
 
 // add counts one round. raw makes the record that is kept of a violated one.
@@ -99,6 +100,9 @@ func (e *evidence) offer(x *result.Counterexample) {
 	}
 }
 
+// meet notes that contenders on two routes overlapped in a round.
+func (e *evidence) meet(i, j int) { e.met[[2]int{min(i, j), max(i, j)}]++ }
+
 // merge adds the counts of another series of the same operation.
 func (e *evidence) merge(o *evidence) {
 	e.rounds += o.rounds
@@ -114,6 +118,15 @@ func (e *evidence) merge(o *evidence) {
 	}
 	for k, v := range o.notes {
 		e.notes[k] += v
+	}
+	for k, v := range o.met {
+		e.met[k] += v
+	}
+	for i, w := range o.wins {
+		if i == len(e.wins) {
+			e.wins = append(e.wins, 0)
+		}
+		e.wins[i] += w
 	}
 	e.violated = append(e.violated, o.violated...)
 	if o.example != nil {
@@ -173,6 +186,9 @@ func verdict(e, control *evidence, minProof int, err error) (result.Verdict, str
 	if route, share := e.starved(); share < fairEnough {
 		return result.Unproven, fmt.Sprintf("contenders over route %d won %.1f %% of the rounds: they came too late to be a test of the others", route, 100*share)
 	}
+	if i, j, n := e.strangers(); n < minProof {
+		return result.Unproven, fmt.Sprintf("routes %d and %d met in %d contested rounds only; at least %d are needed of each pair", i, j, n, minProof)
+	}
 	return result.Holds, fmt.Sprintf("no violation in %d contested rounds", e.contested)
 }
 
@@ -191,6 +207,26 @@ func (e *evidence) starved() (route int, share float64) {
 	}
 	route = slices.Index(e.wins, slices.Min(e.wins))
 	return route, float64(e.wins[route]) / float64(total)
+}
+
+// strangers returns the pair of routes that met least, and in how many rounds.
+func (e *evidence) strangers() (i, j, n int) {
+	n = 1<<63 - 1
+	for b := range e.wins {
+		for a := range b {
+			if k := e.met[[2]int{a, b}]; k < n {
+				i, j, n = a, b, k
+			}
+		}
+	}
+	return i, j, n
+}
+
+// unproved makes a finding that holds unproven where a part of it, named, does not hold by itself.
+func unproved(f *result.Finding, part string, e, control *evidence, minProof int) {
+	if v, reason := verdict(e, control, minProof, nil); f.Verdict == result.Holds && v != result.Holds && v != result.Unsupported {
+		f.Verdict, f.Reason = v, part+": "+reason
+	}
 }
 
 // countsOf lists counts by name, the commonest first.

@@ -25,9 +25,9 @@ var exclCreate = Probe{
 	Refused: "Exclusive create does not exist here: claim by mkdir or link if those hold, or keep claims on another filesystem.",
 	Weight:  3,
 	Ops: append(namedOps(race.Op{
-		Name: "open-excl", Prepare: coldParent, Attempt: openExcl, Observe: observeCreated, After: lookByMark, Clean: removeName,
+		Name: "open-excl", Meets: meets(unix.EEXIST), Prepare: coldParent, Attempt: openExcl, Observe: observeCreated, After: lookByMark, Clean: removeName,
 	}),
-		race.Op{Name: "stat-then-create", Prepare: coldParent, Attempt: statThenCreate, Observe: observeCreated, After: lookByMark, Clean: removeName},
+		race.Op{Name: "stat-then-create", Meets: meets(unix.EEXIST), Prepare: coldParent, Attempt: statThenCreate, Observe: observeCreated, After: lookByMark, Clean: removeName},
 		race.Op{Name: "open-truncate", Attempt: openTruncate, Observe: observeCreated},
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
@@ -85,7 +85,15 @@ const contentMagic = 0x636c61696d00 // "claim", and a byte for the maker's numbe
 func writeContent(e *race.Env, fd int) unix.Errno {
 	b := e.Buf[:8]
 	binary.LittleEndian.PutUint64(b, contentMagic|uint64(e.ID))
-	_, errno := race.Pwrite(fd, b, 0)
+	return writeAll(fd, b, 0)
+}
+
+// writeAll takes a short write for a full disk, which is what it is on a regular file.
+func writeAll(fd int, b []byte, off int64) unix.Errno {
+	n, errno := race.Pwrite(fd, b, off)
+	if errno == 0 && n < len(b) {
+		return unix.ENOSPC
+	}
 	return errno
 }
 

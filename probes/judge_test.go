@@ -142,6 +142,8 @@ func TestAReaderMustSeeOldOrNew(t *testing.T) {
 		{"refused to the writer", &replace, []race.Event{refused, reader(0, number<<1)}, ruling{refused: true}},
 		{"the writer's disk is full", &replace, []race.Event{full, reader(0, number<<1)}, ruling{failed: true}},
 		{"the writer could not prepare", &replace, []race.Event{{Unready: true}, reader(unix.ENOENT, 0)}, ruling{failed: true}},
+		{"the same, after a reader", &replace, []race.Event{reader(unix.ENOENT, 0), {Unready: true}}, ruling{failed: true}},
+		{"a violation behind another reader's error", &replace, []race.Event{writer, reader(unix.EIO, 0), reader(0, sawTorn)}, ruling{kind: contentTorn}},
 	} {
 		got := c.w.judge(&race.Round{Number: number, Events: c.events})
 		if got.kind != c.want.kind || got.refused != c.want.refused || got.failed != c.want.failed {
@@ -167,7 +169,7 @@ func TestContentTellsTornFromWhole(t *testing.T) {
 	}
 }
 
-func TestNoTwoHoldersReadTheSameValue(t *testing.T) {
+func TestHoldersMustReadTheNextValues(t *testing.T) {
 	read := func(errno unix.Errno, saw uint64) race.Event {
 		return race.Event{Invoke: 1, Return: 2, Errno: uint32(errno), Saw: saw}
 	}
@@ -176,15 +178,52 @@ func TestNoTwoHoldersReadTheSameValue(t *testing.T) {
 		events []race.Event
 		want   ruling
 	}{
-		{"each another value", []race.Event{read(0, 5), read(0, 4), read(0, 6)}, ruling{}},
-		{"the same value twice", []race.Event{read(0, 5), read(0, 4), read(0, 5)}, ruling{kind: lostUpdate}},
+		{"the next values, in any order", []race.Event{read(0, 6), read(0, 5), read(0, 7)}, ruling{}},
+		{"the same value twice", []race.Event{read(0, 6), read(0, 5), read(0, 6)}, ruling{kind: lostUpdate}},
+		{"two caches that each count for themselves", []race.Event{read(0, 10), read(0, 5)}, ruling{kind: lostUpdate}},
+		{"not where the round before ended", []race.Event{read(0, 4), read(0, 5)}, ruling{kind: lostUpdate}},
 		{"no lock to be had", []race.Event{read(unix.ENOLCK, 0), read(unix.ENOLCK, 0)}, ruling{refused: true}},
 		{"an error", []race.Event{read(0, 5), read(unix.EIO, 5)}, ruling{failed: true}},
 	} {
-		got := judgeCount("count", &race.Round{Events: c.events})
+		count := counter{}
+		if v := count.judge("count", &race.Round{Events: []race.Event{read(0, 4), read(0, 3)}}); v != (ruling{}) {
+			t.Fatalf("the first round: %+v", v)
+		}
+		got := count.judge("count", &race.Round{Events: c.events})
 		if got.kind != c.want.kind || got.refused != c.want.refused || got.failed != c.want.failed {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
+	}
+}
+
+func TestAControlMustShowTwoWinnersOnDifferentRoutes(t *testing.T) {
+	c := creation
+	for _, k := range []struct {
+		what   string
+		routes int
+		events []race.Event
+		want   string
+	}{
+		{"two winners", 1, did(0, 0), severalWinners},
+		{"two winners on one of two routes", 2, did(0, unix.EEXIST, 0), ""},
+		{"two winners on two routes", 2, did(0, 0, unix.EEXIST), severalWinners},
+		{"a violation that the control was not made for", 1, did(unix.EEXIST, unix.EEXIST), ""},
+	} {
+		if got := c.judgeControl(&race.Round{Events: k.events, After: gone}, k.routes); got.kind != k.want {
+			t.Errorf("%s: %+v, want %q", k.what, got, k.want)
+		}
+	}
+}
+
+func TestAPartThatIsUnprovenMakesTheWholeUnproven(t *testing.T) {
+	f := result.Finding{Verdict: result.Holds}
+	unproved(&f, "by link", &evidence{rounds: 400, contested: 400}, fired(), 300)
+	if f.Verdict != result.Holds {
+		t.Errorf("a part that holds: %+v", f)
+	}
+	unproved(&f, "by rename", &evidence{rounds: 90, contested: 90}, fired(), 300)
+	if f.Verdict != result.Unproven || !strings.Contains(f.Reason, "by rename: only 90") {
+		t.Errorf("a part that proves nothing: %+v", f)
 	}
 }
 
@@ -245,7 +284,8 @@ func TestAVerdictNeedsEvidence(t *testing.T) {
 		{"an interruption", &evidence{rounds: 400, contested: 390}, fired(), context.Canceled, result.Unproven, "interrupted after 390"},
 		{"refused", &evidence{rounds: 50, refused: 50, errnos: map[string]int{"ENOSYS": 100}}, silent, nil, result.Unsupported, "ENOSYS ×100"},
 		{"one route that hardly ever wins", &evidence{rounds: 400, contested: 390, wins: []int{395, 5}}, fired(), nil, result.Unproven, "route 1 won 1.2 %"},
-		{"routes that win alike", &evidence{rounds: 400, contested: 390, wins: []int{200, 200}}, fired(), nil, result.Holds, "390"},
+		{"routes that win alike", &evidence{rounds: 400, contested: 390, wins: []int{200, 200}, met: map[[2]int]int{{0, 1}: 390}}, fired(), nil, result.Holds, "390"},
+		{"two of three routes that never met", &evidence{rounds: 900, contested: 800, wins: []int{300, 300, 300}, met: map[[2]int]int{{0, 1}: 400, {1, 2}: 400}}, fired(), nil, result.Unproven, "routes 0 and 2 met in 0"},
 		{"refused now and then", &evidence{rounds: 60, refused: 50, contested: 10, errnos: map[string]int{"ENOSYS": 100}}, fired(), nil, result.Unproven, "only 10"},
 		{"a full disk", &evidence{rounds: 500, failed: 480, contested: 20, errnos: map[string]int{"ENOSPC": 960}}, fired(), nil, result.Unproven, "ENOSPC ×960"},
 	} {
@@ -262,9 +302,10 @@ func TestALockThatDoesNotExcludeHasAClass(t *testing.T) {
 		for _, route := range routes {
 			r.Events = append(r.Events, result.Event{Route: route})
 		}
-		r.Events = append(r.Events, result.Event{Route: 0, Errno: "EAGAIN"})
+		r.Events = append(r.Events, result.Event{Route: 0, Errno: "EAGAIN"}, result.Event{Route: 1, Errno: "EAGAIN"})
 		return []result.Round{r}
 	}
+	onePerRoute := []result.Round{{Events: []result.Event{{Route: 0}, {Route: 1}}}}
 	several := map[string]int{severalWinners: 1}
 	for _, c := range []struct {
 		what string
@@ -273,7 +314,8 @@ func TestALockThatDoesNotExcludeHasAClass(t *testing.T) {
 	}{
 		{"holds", result.Finding{Verdict: result.Holds}, enforced},
 		{"two holders on one route", result.Finding{Verdict: result.Broken, Kinds: several, Violated: holders(0, 0)}, noOp},
-		{"one holder on each route", result.Finding{Verdict: result.Broken, Kinds: several, Violated: holders(0, 1)}, localOnly},
+		{"one holder on each route, and one on each was refused", result.Finding{Verdict: result.Broken, Kinds: several, Violated: holders(0, 1)}, localOnly},
+		{"one contender on each route: what happens within one is not known", result.Finding{Verdict: result.Broken, Kinds: several, Violated: onePerRoute}, ""},
 		{"nobody gets it", result.Finding{Verdict: result.Broken, Kinds: map[string]int{noWinner: 1}}, ""},
 		{"refused", result.Finding{Verdict: result.Unsupported}, ""},
 	} {

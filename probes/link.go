@@ -22,9 +22,9 @@ var link = Probe{
 	Broken:  "Do not claim by link here. Claim by exclusive create or mkdir if those hold.",
 	Refused: "Hard links do not exist here: use a protocol that is safe with empty claims and needs no link, such as generations.",
 	Ops: append(namedOps(race.Op{
-		Name: "link", Prepare: prepareOwnFile, Attempt: attemptLink, Observe: observeOwn, After: lookByContent, Clean: removeName, Close: removeOwn,
+		Name: "link", Meets: meets(unix.EEXIST), Prepare: prepareOwnFile, Attempt: attemptLink, Observe: observeOwn, After: lookByContent, Clean: removeName, Close: removeOwn,
 	}),
-		race.Op{Name: "stat-then-rename", Prepare: prepareOwnFile, Attempt: statThenRename, Observe: observeMoved, After: lookByContent, Clean: removeName, Close: removeOwn},
+		race.Op{Name: "stat-then-rename", Meets: meets(unix.EEXIST), Prepare: prepareOwnFile, Attempt: statThenRename, Observe: observeMoved, After: lookByContent, Clean: removeName, Close: removeOwn},
 		race.Op{Name: "rename-over", Prepare: prepareOwnFile, Attempt: renameOwn, Observe: observeMoved},
 		race.Op{Name: "link-count", Prepare: prepareOwnFile, Attempt: linkCount},
 	),

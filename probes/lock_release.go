@@ -3,6 +3,7 @@ package probes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,8 @@ func judgeRelease(r release, ev *releaseEvent) (v ruling, seconds float64) {
 		return ruling{failed: true}, 0
 	case ev.second.Errno == 0:
 		return ruling{failed: true, note: "a second contender got the lock as well: its release cannot be seen (see " + r.kind.name + ")"}, 0
+	case r.shared && ev.peer.Errno != 0 && !busy(ev.peer.Errno) || !busy(ev.second.Errno):
+		return ruling{failed: true}, 0
 	case r.shared && ev.peer.Errno != 0:
 		return ruling{kind: sharedRefused, sentence: fmt.Sprintf("%s: a second shared holder was refused with %s", r, errnoName(ev.peer.Errno))}, 0
 	case !ev.blocked:
@@ -92,6 +95,8 @@ func judgeRelease(r release, ev *releaseEvent) (v ruling, seconds float64) {
 	return ruling{}, float64(ev.wait.Return-ev.began) / 1e9
 }
 
+func busy(errno uint32) bool { return slices.Contains(lockBusy, unix.Errno(errno)) }
+
 func runRelease(ctx context.Context, b *Bench, f *result.Finding) {
 	total, refused, control := newEvidence("lock-release"), newEvidence(""), newEvidence("stay")
 	var err error
@@ -105,22 +110,29 @@ func runRelease(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 	decide(f, total, control, "a holder that stays alive and holds on", 1, err)
 	f.Upper95 = nil // a handful of scripted releases bounds no rate
-	switch f.Verdict {
-	case result.Holds:
-		f.Reason = fmt.Sprintf("released and a waiter woken in %d of %d experiments, the slowest after %.4f s", f.Contested, f.Rounds, f.Figures["slowest_s"])
-	case result.Unproven:
-		if len(total.notes) > 0 && total.failed == total.rounds {
-			f.Reason = "no lock excludes at this scope, so that its release cannot be seen"
-		}
-		if control.rounds > 0 && control.violations < control.rounds {
-			f.Reason = "the positive control did not fire: a lock that was held on to seemed to be released"
-		}
+	conclude(f, total, control)
+}
+
+// conclude puts the outcome of the experiments into words; it makes a finding weaker, never stronger.
+func conclude(f *result.Finding, total, control *evidence) {
+	if f.Verdict != result.Holds && f.Verdict != result.Unproven {
+		return
+	}
+	switch {
+	case total.failed > 0 && len(total.notes) > 0:
+		f.Verdict, f.Reason = result.Unproven, "no lock excludes at this scope, so that its release cannot be seen"
+	case total.failed > 0:
+		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("%d of %d experiments failed, errnos seen: %s", total.failed, total.rounds, countsOf(total.errnos))
+	case control.violations < control.rounds:
+		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("the positive control fired for %d of %d kinds of lock only: a lock that was held on to seemed to be released", control.violations, control.rounds)
+	case f.Verdict == result.Holds:
+		f.Reason = fmt.Sprintf("released, and a waiter woken, in %d of %d experiments, the slowest after %.4f s", f.Contested, f.Rounds, f.Figures["slowest_s"])
 	}
 }
 
 func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, total, refused, control *evidence) error {
 	stay := release{k, false, "stay"}
-	ev, raw, err := b.release(ctx, stay, min(b.HoldWait, 100*time.Millisecond))
+	ev, s, err := b.release(ctx, stay, min(b.HoldWait, 100*time.Millisecond))
 	if err != nil {
 		return err
 	}
@@ -131,17 +143,17 @@ func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, 
 		refused.errnos[errnoName(ev.hold.Errno)]++
 		return nil
 	}
-	control.count(v, raw)
+	control.count(v, s, stay)
 	for _, way := range []string{"close", "kill", "exec"} {
 		for _, shared := range []bool{false, true} {
 			r := release{k, shared, way}
 			for range repeats {
-				ev, raw, err := b.release(ctx, r, b.HoldWait)
+				ev, s, err := b.release(ctx, r, b.HoldWait)
 				if err != nil {
 					return err
 				}
 				v, seconds := judgeRelease(r, &ev)
-				total.count(v, raw)
+				total.count(v, s, r)
 				if v == (ruling{}) {
 					name := strings.ReplaceAll(fmt.Sprintf("%s_%s_slowest_s", k.name, way), "-", "_")
 					f.Figures[name] = max(f.Figures[name], seconds)
@@ -159,27 +171,26 @@ func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, 
 const repeats = 3
 
 // count adds one experiment. One whose waiter was blocked before the release is contested by construction.
-func (e *evidence) count(v ruling, raw result.Round) {
-	e.add(&race.Round{Phase: race.Step}, true, v, func() result.Round { return raw })
+func (e *evidence) count(v ruling, s *script, r release) {
+	e.add(&s.round, true, v, func() result.Round { return s.raw(r.String()) })
 }
 
 // release runs one experiment with three contenders: holder 0, waiter 1, onlooker 2.
-func (b *Bench) release(ctx context.Context, r release, deadline time.Duration) (ev releaseEvent, raw result.Round, err error) {
+func (b *Bench) release(ctx context.Context, r release, deadline time.Duration) (ev releaseEvent, s *script, err error) {
 	const holder, waiter, onlooker = 0, 1, 2
-	s := b.script(ctx)
+	s = b.script(ctx)
 	arg := uint64(0)
 	if r.shared {
 		arg = askShared
 	}
 	defer func() {
-		raw = s.raw(r.String())
 		if e := b.tidy(ctx, s, r); err == nil {
 			err = e
 		}
 	}()
 	ev.hold = s.do(holder, r.kind.name+":try", arg)
 	if s.err != nil || ev.hold.Errno != 0 {
-		return ev, raw, s.err
+		return ev, s, s.err
 	}
 	ev.second = s.do(waiter, r.kind.name+":try", 0)
 	if r.shared {
@@ -187,14 +198,14 @@ func (b *Bench) release(ctx context.Context, r release, deadline time.Duration) 
 		s.do(onlooker, "close-held", 0)
 	}
 	if s.err != nil || ev.second.Errno == 0 {
-		return ev, raw, s.err
+		return ev, s, s.err
 	}
 	b.Line.Begin(waiter, r.kind.name+":wait", s.name, 0)
 	ev.blocked = b.blocks(waiter)
 	ev.began = race.Now()
 	s.letGo(holder, r.way)
 	if s.err != nil {
-		return ev, raw, s.err
+		return ev, s, s.err
 	}
 	wait, done := b.waitFor(ctx, waiter, r.kind.name+":wait", deadline)
 	ev.wait = wait
@@ -202,7 +213,7 @@ func (b *Bench) release(ctx context.Context, r release, deadline time.Duration) 
 	if !done {
 		ev.retry = s.do(onlooker, r.kind.name+":try", 0)
 	}
-	return ev, raw, s.err
+	return ev, s, s.err
 }
 
 func (s *script) letGo(who int, way string) {
@@ -249,6 +260,7 @@ func (b *Bench) waitFor(ctx context.Context, who int, op string, deadline time.D
 // tidy replaces the contenders that were killed, executed something else or still wait, and closes what the
 // others hold.
 func (b *Bench) tidy(ctx context.Context, s *script, r release) error {
+	ctx = context.WithoutCancel(ctx) // each step is bounded by itself
 	for who := range 3 {
 		pending, _ := b.Line.Pending(who)
 		if pending || who == 0 && (r.way == "kill" || r.way == "exec") {

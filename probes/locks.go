@@ -2,6 +2,7 @@ package probes
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,6 +14,7 @@ import (
 type lockKind struct {
 	name  string
 	apply func(e *race.Env, fd int, how lockHow) unix.Errno
+	try   func(e *race.Env, _ *race.Event) unix.Errno // exclusively, without waiting, at the line
 }
 
 // A lockHow is what is asked of a lock.
@@ -21,9 +23,9 @@ type lockHow struct {
 }
 
 var lockKinds = []lockKind{
-	{"flock", flockLock},
-	{"posix-lock", posixSetlk},
-	{"ofd-lock", ofdSetlk},
+	{"flock", flockLock, tryFlock},
+	{"posix-lock", posixSetlk, tryPosix},
+	{"ofd-lock", ofdSetlk, tryOfd},
 }
 
 // lockRefusals is what a filesystem without the lock says: ENOLCK is NFS without a lock daemon, ENOSYS Lustre
@@ -59,6 +61,19 @@ func ofdSetlk(e *race.Env, fd int, how lockHow) unix.Errno {
 }
 
 //go:nosplit
+func tryFlock(e *race.Env, _ *race.Event) unix.Errno {
+	return race.Flock(e.FD[e.Num&1], unix.LOCK_EX|unix.LOCK_NB)
+}
+
+//go:nosplit
+func tryPosix(e *race.Env, _ *race.Event) unix.Errno {
+	return posixSetlk(e, e.FD[e.Num&1], lockHow{})
+}
+
+//go:nosplit
+func tryOfd(e *race.Env, _ *race.Event) unix.Errno { return ofdSetlk(e, e.FD[e.Num&1], lockHow{}) }
+
+//go:nosplit
 func setlk(e *race.Env, fd int, how lockHow, try, wait int) unix.Errno {
 	e.Lock = unix.Flock_t{Type: unix.F_WRLCK, Whence: unix.SEEK_SET} // Len 0: the whole file; Pid 0, as OFD locks demand
 	switch {
@@ -81,8 +96,8 @@ const heldFd = 2 // the script's
 func lockOps(k lockKind) []race.Op {
 	return []race.Op{
 		{
-			Name: k.name, Open: openLocks, Prepare: openColdLock, Clean: removeColdLock, Close: closeLocks,
-			Attempt: func(e *race.Env, _ *race.Event) unix.Errno { return k.apply(e, e.FD[e.Num&1], lockHow{}) },
+			Name: k.name, Meets: meets(lockBusy...), Open: openLocks, Prepare: openColdLock, Clean: removeColdLock, Close: closeLocks,
+			Attempt: k.try,
 			Settle: func(e *race.Env, ev *race.Event) {
 				if ev.Errno == 0 && !ev.Unready {
 					ev.Released = race.Now()
@@ -132,7 +147,7 @@ func openLock(e *race.Env, name *byte) (fd int, errno unix.Errno) {
 		if errno != unix.ESTALE {
 			break
 		}
-		_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+		race.Sleep(time.Millisecond)
 	}
 	return fd, errno
 }
@@ -160,7 +175,7 @@ func openHeld(e *race.Env) (errno unix.Errno) {
 
 // notLocked is the control of all lock probes: a lock that is not taken. It asks for the file's status instead.
 var notLocked = race.Op{
-	Name: "no-lock", Open: openLocks, Prepare: openColdLock, Clean: removeColdLock, Close: closeLocks,
+	Name: "no-lock", Meets: meets(), Open: openLocks, Prepare: openColdLock, Clean: removeColdLock, Close: closeLocks,
 	Attempt: func(e *race.Env, _ *race.Event) unix.Errno { return race.Fstat(e.FD[e.Num&1], &e.Stat) },
 	Settle:  func(_ *race.Env, ev *race.Event) { ev.Released = race.Now() },
 }
@@ -180,7 +195,8 @@ func runLock(kind string) func(context.Context, *Bench, *result.Finding) {
 	}
 }
 
-// lockClass tells, from the violated rounds, over what distance the lock does not conflict.
+// lockClass tells, from the violated rounds, over what distance the lock does not conflict. That it conflicts within a
+// route is known only from rounds in which a route had several contenders.
 func lockClass(f *result.Finding) string {
 	switch {
 	case f.Verdict == result.Holds:
@@ -188,27 +204,33 @@ func lockClass(f *result.Finding) string {
 	case f.Verdict != result.Broken || f.Kinds[severalWinners] == 0:
 		return ""
 	}
+	class := ""
 	for i := range f.Violated {
-		if sameRoute(&f.Violated[i]) {
+		switch within, tested := sameRoute(&f.Violated[i]); {
+		case within:
 			return noOp
+		case tested:
+			class = localOnly
 		}
 	}
-	return localOnly
+	return class
 }
 
-func sameRoute(r *result.Round) bool {
-	holders := map[int]int{}
+// sameRoute reports whether two contenders of one route held the lock, and whether that was tried on each route.
+func sameRoute(r *result.Round) (within, tested bool) {
+	holders, tried := map[int]int{}, map[int]int{}
 	for _, ev := range r.Events {
+		tried[ev.Route]++
 		if ev.Errno == "" {
 			holders[ev.Route]++
 		}
 	}
-	for _, n := range holders {
-		if n > 1 {
-			return true
-		}
+	tested = true
+	for route, n := range tried {
+		within = within || holders[route] > 1
+		tested = tested && n > 1
 	}
-	return false
+	return within, tested
 }
 
 const lockHow_ = "Contenders try to take the lock at the same instant, without waiting; the one that gets it holds on until all have " +

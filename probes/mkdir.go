@@ -20,9 +20,9 @@ var mkdir = Probe{
 	Broken:  "Do not use mkdir as a lock here. Claim by exclusive create or link if those hold.",
 	Refused: "Directories cannot be made here: claim by exclusive create if that holds.",
 	Ops: append(namedOps(race.Op{
-		Name: "mkdir", Prepare: coldParent, Attempt: attemptMkdir, Observe: observeName, After: lookByMark, Clean: removeDir,
+		Name: "mkdir", Meets: meets(unix.EEXIST), Prepare: coldParent, Attempt: attemptMkdir, Observe: observeName, After: lookByMark, Clean: removeDir,
 	}),
-		race.Op{Name: "stat-then-mkdir-p", Prepare: coldParent, Attempt: statThenMkdir, Observe: observeName, After: lookByMark, Clean: removeDir},
+		race.Op{Name: "stat-then-mkdir-p", Meets: meets(unix.EEXIST), Prepare: coldParent, Attempt: statThenMkdir, Observe: observeName, After: lookByMark, Clean: removeDir},
 		race.Op{Name: "mkdir-p", Attempt: mkdirP},
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {

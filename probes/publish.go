@@ -3,6 +3,9 @@ package probes
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -21,9 +24,9 @@ var publish = Probe{
 	Broken:  "A claim's content cannot be trusted at first sight here: judge a claim without readable content by its age, never as malformed.",
 	Refused: "There is no atomic publication here: judge a claim without readable content by its age, never as malformed.",
 	Ops: []race.Op{
-		{Name: "publish-by-link", Prepare: prepareNew, Attempt: publishByLink, Settle: removeWritten, Close: removeOwn},
-		{Name: "publish-by-rename", Prepare: prepareNew, Attempt: publishByRename, Settle: removeWritten, Close: removeOwn},
-		{Name: "create-then-write", Prepare: prepareNew, Attempt: createThenWrite, Settle: removeWritten, Close: removeOwn},
+		{Name: "publish-by-link", Meets: meets(), Prepare: prepareNew, Attempt: publishByLink, Settle: removeWritten, Close: removeOwn},
+		{Name: "publish-by-rename", Meets: meets(), Prepare: prepareNew, Attempt: publishByRename, Settle: removeWritten, Close: removeOwn},
+		{Name: "create-then-write", Meets: meets(), Prepare: prepareNew, Attempt: createThenWrite, Settle: removeWritten, Close: removeOwn},
 	},
 	Run: runPublish,
 }
@@ -31,32 +34,33 @@ var publish = Probe{
 func runPublish(ctx context.Context, b *Bench, f *result.Finding) {
 	b.Time /= 2
 	refusals := []unix.Errno{unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL, unix.EACCES, unix.EMLINK}
-	control := newEvidence("create-then-write")
-	var both [2]result.Finding
+	total, refused, control := newEvidence("publish"), newEvidence("publish"), newEvidence("create-then-write")
+	ways := map[string]*evidence{}
 	var err error
-	total := newEvidence("publish")
-	for i, op := range []string{"publish-by-link", "publish-by-rename"} {
-		w := watch{op: op, control: "create-then-write", refusals: refusals}
-		both[i].Figures = f.Figures
+	for _, op := range []string{"publish-by-link", "publish-by-rename"} {
+		w := watch{op: op, control: control.op, refusals: refusals}
 		e, c, failed := w.race(ctx, b, f)
 		control.merge(c)
-		decide(&both[i], e, c, "", b.MinProof, failed)
-		if both[i].Verdict == result.Unsupported {
-			f.Warnings = append(f.Warnings, op+" is refused here with "+countsOf(e.errnos))
-		} else {
-			total.merge(e)
-		}
-		if failed != nil {
-			err = failed
+		if err = failed; err != nil {
 			break
 		}
+		if e.rounds > 0 && e.refused == e.rounds {
+			f.Warnings = append(f.Warnings, op+" is refused here with "+countsOf(e.errnos))
+			refused.merge(e)
+			continue
+		}
+		ways[op] = e
+		total.merge(e)
 	}
-	if total.rounds == 0 && err == nil {
-		total.rounds, total.refused, total.errnos = both[0].Rounds, both[0].Rounds, both[0].Errnos
+	if len(ways) == 0 && err == nil {
+		total = refused
 	}
 	decide(f, total, control, "exclusive create, then write", b.MinProof, err)
+	for _, op := range slices.Sorted(maps.Keys(ways)) {
+		unproved(f, op, ways[op], control, b.MinProof)
+	}
 	if f.Verdict == result.Holds {
-		f.Reason = fmt.Sprintf("by link: %s; by rename: %s", both[0].Reason, both[1].Reason)
+		f.Reason = fmt.Sprintf("never empty or torn in %d contested rounds of %s", f.Contested, strings.Join(slices.Sorted(maps.Keys(ways)), " and "))
 	}
 }
 
@@ -69,7 +73,7 @@ func prepareNew(e *race.Env) unix.Errno {
 		return errno
 	}
 	removeOwn(e)
-	return writeOwn(e, e.Own(), uint64(e.Num)<<1)
+	return writeFile(e, e.Own(), uint64(e.Num)<<1)
 }
 
 // untilSeen is how often a reader looks for a name that is about to appear.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -36,40 +37,53 @@ type watch struct {
 	refusals []unix.Errno
 }
 
-// judge rules on one round. Old content is twice the round's number, new content one more.
+// judge rules on one round: if the writer did its part, on what each reader saw. Old content is twice the round's
+// number, new content one more.
 func (w *watch) judge(r *race.Round) ruling {
 	for i := range r.Events {
 		ev := &r.Events[i]
-		errno := unix.Errno(ev.Errno)
 		switch {
 		case ev.Unready:
 			return ruling{failed: true}
-		case ev.Role == race.Writer && errno != 0:
-			for _, no := range w.refusals {
-				if errno == no {
-					return ruling{refused: true}
-				}
-			}
+		case ev.Role == race.Writer && slices.Contains(w.refusals, unix.Errno(ev.Errno)):
+			return ruling{refused: true}
+		case ev.Role == race.Writer && ev.Errno != 0:
 			return ruling{failed: true}
-		case ev.Role != race.Reader:
-		case errno == unix.ENOENT && !w.mustBe:
-		case errno == unix.ENOENT:
-			return ruling{kind: nameAbsent, sentence: fmt.Sprintf("contender %d found nothing under a name that was being replaced", i)}
-		case errno == unix.ESTALE:
-			return ruling{kind: staleHandle, sentence: fmt.Sprintf("contender %d got ESTALE for a name that was being replaced", i)}
-		case errno != 0:
-			return ruling{failed: true}
-		case ev.Saw == sawEmpty:
-			return ruling{kind: contentEmpty, sentence: fmt.Sprintf("contender %d read an empty file during %s", i, w.op)}
-		case ev.Saw == sawTorn || ev.Saw>>1 != uint64(r.Number):
-			return ruling{kind: contentTorn, sentence: fmt.Sprintf("contender %d read a torn file during %s", i, w.op)}
 		}
+	}
+	var v ruling
+	for i := range r.Events {
+		if ev := &r.Events[i]; ev.Role == race.Reader {
+			if saw := w.judgeReader(r.Number, i, ev); saw.kind != "" {
+				return saw
+			} else if saw.failed {
+				v = saw
+			}
+		}
+	}
+	return v
+}
+
+func (w *watch) judgeReader(number, i int, ev *race.Event) ruling {
+	switch errno := unix.Errno(ev.Errno); {
+	case errno == unix.ENOENT && !w.mustBe:
+		return ruling{}
+	case errno == unix.ENOENT:
+		return ruling{kind: nameAbsent, sentence: fmt.Sprintf("contender %d found nothing under a name that was being replaced", i)}
+	case errno == unix.ESTALE:
+		return ruling{kind: staleHandle, sentence: fmt.Sprintf("contender %d got ESTALE for a name during %s", i, w.op)}
+	case errno != 0:
+		return ruling{failed: true}
+	case ev.Saw == sawEmpty:
+		return ruling{kind: contentEmpty, sentence: fmt.Sprintf("contender %d read an empty file during %s", i, w.op)}
+	case ev.Saw == sawTorn || ev.Saw>>1 != uint64(number):
+		return ruling{kind: contentTorn, sentence: fmt.Sprintf("contender %d read a torn file during %s", i, w.op)}
 	}
 	return ruling{}
 }
 
-// rule is judge for a race in which rounds count as contested only if a reader overlaps the writer: Round.Contested
-// says so, since readers never win.
+// race races the operation and its control. Rounds count as contested only if a reader overlaps the writer, since
+// readers never win.
 func (w *watch) race(ctx context.Context, b *Bench, f *result.Finding) (e, control *evidence, err error) {
 	e, control = newEvidence(w.op), newEvidence(w.control)
 	against := *w
@@ -80,8 +94,8 @@ func (w *watch) race(ctx context.Context, b *Bench, f *result.Finding) (e, contr
 	return e, control, err
 }
 
-// writeOwn fills the writer's private file.
-func writeOwn(e *race.Env, name *byte, value uint64) unix.Errno {
+// writeFile makes a file with the value in it, or none.
+func writeFile(e *race.Env, name *byte, value uint64) unix.Errno {
 	fd, errno := race.Open(e.Dir, name, unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY, 0o600)
 	if errno != 0 {
 		return errno
@@ -89,6 +103,9 @@ func writeOwn(e *race.Env, name *byte, value uint64) unix.Errno {
 	errno = fill(e, fd, value)
 	if failed := race.Close(fd); errno == 0 {
 		errno = failed
+	}
+	if errno != 0 {
+		race.Unlink(e.Dir, name, 0)
 	}
 	return errno
 }
@@ -99,11 +116,10 @@ func fill(e *race.Env, fd int, value uint64) unix.Errno {
 	for i := 0; i < payload; i += 8 {
 		binary.LittleEndian.PutUint64(b[i:], value)
 	}
-	if _, errno := race.Pwrite(fd, b[:payload/2], 0); errno != 0 {
+	if errno := writeAll(fd, b[:payload/2], 0); errno != 0 {
 		return errno
 	}
-	_, errno := race.Pwrite(fd, b[payload/2:], payload/2)
-	return errno
+	return writeAll(fd, b[payload/2:], payload/2)
 }
 
 // removeWritten lets the writer remove what was under the round's name, as soon as all have looked: at the end of a
@@ -126,9 +142,12 @@ func look(e *race.Env, ev *race.Event, tries int) (errno unix.Errno) {
 	if errno != 0 {
 		return errno
 	}
-	n, errno := race.Pread(e.Fd, e.Buf[payload:3*payload], 0)
+	n, more := 0, 1
+	for errno == 0 && more > 0 && n < 2*payload {
+		more, errno = race.Pread(e.Fd, e.Buf[payload+n:3*payload], int64(n))
+		n += more
+	}
 	race.Close(e.Fd)
-	ev.Links = uint32(n)
 	ev.Saw = valueOf(e.Buf[payload : payload+n])
 	return errno
 }

@@ -22,9 +22,9 @@ var renameDirOccupied = Probe{
 	Broken:  "Do not use the quarantine protocol here; generations needs no rename.",
 	Refused: "Directories cannot be renamed here: do not use the quarantine protocol; generations needs no rename.",
 	Ops: append(namedOps(race.Op{
-		Name: "rename-dir", Batch: 64, Prepare: prepareFullDir, Attempt: renameOwn, Observe: observeDirs, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir,
+		Name: "rename-dir", Meets: meets(unix.EEXIST, unix.ENOTEMPTY), Batch: 64, Prepare: prepareFullDir, Attempt: renameOwn, Observe: observeDirs, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir,
 	}),
-		race.Op{Name: "stat-then-rename-empty-dir", Batch: 64, Prepare: prepareEmptyDir, Attempt: statThenRename, Observe: observeMoved, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir},
+		race.Op{Name: "stat-then-rename-empty-dir", Meets: meets(unix.EEXIST, unix.ENOTEMPTY), Batch: 64, Prepare: prepareEmptyDir, Attempt: statThenRename, Observe: observeMoved, After: lookInDir, Clean: removeFullDir, Close: removeOwnDir},
 		race.Op{Name: "rename-dir-after-emptying", Prepare: prepareFullDir, Attempt: emptyThenRename, Observe: observeMoved},
 		race.Op{Name: "rename-dir-onto-empty", Prepare: prepareFullDir, Attempt: renameOntoEmpty, Observe: observeMoved},
 	),
@@ -66,19 +66,24 @@ func prepareEmptyDir(e *race.Env) unix.Errno {
 	if errno := coldParent(e); errno != 0 || e.Made {
 		return errno
 	}
-	errno := race.Mkdir(e.Dir, e.Own(), 0o700)
-	e.Made = errno == 0 || errno == unix.EEXIST
-	if e.Made {
-		return 0
-	}
+	errno := ownDir(e)
+	e.Made = errno == 0
 	return errno
 }
 
-func prepareFullDir(e *race.Env) unix.Errno {
-	if e.Made {
-		return coldParent(e)
+func ownDir(e *race.Env) unix.Errno {
+	if errno := race.Mkdir(e.Dir, e.Own(), 0o700); errno != unix.EEXIST {
+		return errno
 	}
-	if errno := prepareEmptyDir(e); errno != 0 {
+	return 0
+}
+
+// prepareFullDir counts a directory as made only with its file inside: an empty one would be replaced.
+func prepareFullDir(e *race.Env) unix.Errno {
+	if errno := coldParent(e); errno != 0 || e.Made {
+		return errno
+	}
+	if errno := ownDir(e); errno != 0 {
 		return errno
 	}
 	fd, errno := race.Open(e.Dir, inside(e, e.Own()), unix.O_CREAT|unix.O_WRONLY, 0o600)
@@ -89,16 +94,18 @@ func prepareFullDir(e *race.Env) unix.Errno {
 	if failed := race.Close(fd); errno == 0 {
 		errno = failed
 	}
+	e.Made = errno == 0
 	return errno
 }
 
-// observeDirs looks, after a loss, whether the loser's own directory is still there with its file: Saw is 1 then.
+// observeDirs looks, after a loss, whether the loser's own directory is still there with its file: Saw is 1 unless
+// it is gone.
 func observeDirs(e *race.Env, ev *race.Event) {
 	if ev.Errno == 0 {
 		observeMoved(e, ev)
 		return
 	}
-	if race.Lstat(e.Dir, inside(e, e.Own()), &e.Stat) == 0 {
+	if race.Lstat(e.Dir, inside(e, e.Own()), &e.Stat) != unix.ENOENT {
 		ev.Saw = 1
 	}
 }

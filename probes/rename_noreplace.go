@@ -21,7 +21,7 @@ var renameNoreplace = Probe{
 	Broken:  "Do not claim by rename here. Claim by exclusive create, mkdir or link if those hold.",
 	Refused: "This rename does not exist here. Never fall back to a plain rename: claim by exclusive create, mkdir or link if those hold.",
 	Ops: namedOps(race.Op{
-		Name: "rename-noreplace", Prepare: prepareOwnFile, Attempt: attemptNoreplace, Observe: observeMoved, After: lookByContent, Clean: removeName, Close: removeOwn,
+		Name: "rename-noreplace", Meets: meets(unix.EEXIST), Prepare: prepareOwnFile, Attempt: attemptNoreplace, Observe: observeMoved, After: lookByContent, Clean: removeName, Close: removeOwn,
 	}),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{

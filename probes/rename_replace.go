@@ -20,8 +20,8 @@ var renameReplace = Probe{
 	Broken:  "Do not replace claim files by rename here; generations never replaces a file.",
 	Refused: "Rename over an existing file does not exist here; generations never replaces a file.",
 	Ops: []race.Op{
-		{Name: "rename-replace", Prepare: prepareReplace, Attempt: replaceOrLook, Settle: removeWritten, Close: removeOwn},
-		{Name: "unlink-then-rename", Prepare: prepareReplace, Attempt: unlinkThenRename, Settle: removeWritten, Close: removeOwn},
+		{Name: "rename-replace", Meets: meets(unix.ENOENT, unix.ESTALE), Prepare: prepareReplace, Attempt: replaceOrLook, Settle: removeWritten, Close: removeOwn},
+		{Name: "unlink-then-rename", Meets: meets(unix.ENOENT, unix.ESTALE), Prepare: prepareReplace, Attempt: unlinkThenRename, Settle: removeWritten, Close: removeOwn},
 	},
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		w := watch{op: "rename-replace", control: "unlink-then-rename", mustBe: true, refusals: []unix.Errno{unix.EPERM, unix.EEXIST, unix.EOPNOTSUPP, unix.ENOSYS}}
@@ -38,10 +38,14 @@ func prepareReplace(e *race.Env) unix.Errno {
 	if errno := e.MakeParent(); errno != 0 {
 		return errno
 	}
-	if errno := writeOwn(e, e.Name(), uint64(e.Num)<<1); errno != 0 {
+	if errno := writeFile(e, e.Name(), uint64(e.Num)<<1); errno != 0 {
 		return errno
 	}
-	return writeOwn(e, e.Own(), uint64(e.Num)<<1|1)
+	errno := writeFile(e, e.Own(), uint64(e.Num)<<1|1)
+	if errno != 0 {
+		removeName(e)
+	}
+	return errno
 }
 
 func replaceOrLook(e *race.Env, ev *race.Event) unix.Errno {

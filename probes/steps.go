@@ -49,7 +49,10 @@ func lookAtName(e *race.Env, a *race.After) {
 	a.Owner = race.NoOwner
 	a.Errno = uint32(race.Lstat(e.Dir, e.Name(), &e.Stat))
 	if a.Errno == 0 {
-		a.Inode, a.Links, a.Mode, a.Size = e.Stat.Ino, uint32(e.Stat.Nlink), e.Stat.Mode, e.Stat.Size
+		a.Inode, a.Links, a.Mode = e.Stat.Ino, uint32(e.Stat.Nlink), e.Stat.Mode
+		if e.Stat.Mode&unix.S_IFMT != unix.S_IFDIR { // the size of a directory is the filesystem's own affair
+			a.Size = e.Stat.Size
+		}
 	}
 }
 

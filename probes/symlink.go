@@ -21,9 +21,9 @@ var symlink = Probe{
 	Broken:  "Do not claim by symlink here. Claim by exclusive create or mkdir if those hold.",
 	Refused: "Symlinks do not exist here: claim by exclusive create or mkdir if those hold.",
 	Ops: append(namedOps(race.Op{
-		Name: "symlink", Prepare: coldParent, Attempt: attemptSymlink, Observe: observeName, After: lookByTarget, Clean: removeName,
+		Name: "symlink", Meets: meets(unix.EEXIST), Prepare: coldParent, Attempt: attemptSymlink, Observe: observeName, After: lookByTarget, Clean: removeName,
 	}),
-		race.Op{Name: "lstat-then-ln-sf", Prepare: prepareOwnSymlink, Attempt: statThenRename, Observe: observeMoved, After: lookByTarget, Clean: removeName, Close: removeOwn},
+		race.Op{Name: "lstat-then-ln-sf", Meets: meets(unix.EEXIST), Prepare: prepareOwnSymlink, Attempt: statThenRename, Observe: observeMoved, After: lookByTarget, Clean: removeName, Close: removeOwn},
 		race.Op{Name: "ln-sf", Prepare: prepareOwnSymlink, Attempt: renameOwn, Observe: observeMoved},
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {

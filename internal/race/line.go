@@ -210,6 +210,9 @@ func (l *Line) Contender(i int) (pid, tid, cpu int) {
 // CPUs is the number of CPUs the contenders are spread over.
 func (l *Line) CPUs() int { return len(l.cpus) }
 
+// Meets is the operation's Meets, for those who judge its rounds.
+func (l *Line) Meets(op string) func(*Event) bool { return l.cfg.Ops[l.op(op)].Meets }
+
 func (l *Line) op(name string) uint32 {
 	for i := range l.cfg.Ops {
 		if l.cfg.Ops[i].Name == name {

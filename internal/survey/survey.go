@@ -114,7 +114,7 @@ func (o *Options) targets(ctx context.Context, f *result.File) error {
 func (o *Options) processes() int {
 	n := max(3, slices.Max(o.Config.Contenders))
 	for _, routes := range o.Targets {
-		n = max(n, len(routes))
+		n = max(n, 2*len(routes))
 	}
 	return n
 }
@@ -259,11 +259,15 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	return f, nil
 }
 
-// contenders are the numbers that race: at least one contender per route.
+// contenders are the numbers that race: with several routes, at least two on each, so that what happens within a
+// route is told from what happens between them.
 func (o *Options) contenders(routes int) []int {
 	var out []int
 	for _, n := range o.Config.Contenders {
-		out = append(out, max(n, routes))
+		if routes > 1 {
+			n = max(n, 2*routes)
+		}
+		out = append(out, n)
 	}
 	return slices.Compact(out)
 }
