@@ -237,8 +237,8 @@ func figures(f *result.Finding, t *race.Tally, n int) {
 	for i, d := range t.Durations {
 		us[i] = float64(d) / 1e3
 	}
-	if v, ok := stat.Percentile(us, 50); ok {
-		f.Figures["round"+by+"_p50_us"] = v
+	if v, lo, hi, ok := stat.Median(us); ok {
+		f.Figures["round"+by+"_p50_us"], f.Figures["round"+by+"_p50_low95_us"], f.Figures["round"+by+"_p50_high95_us"] = v, lo, hi
 		f.Figures["round_p50_us"] = v
 	}
 	if v, ok := stat.Percentile(us, 99); ok {

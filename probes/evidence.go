@@ -157,6 +157,9 @@ func decide(f *result.Finding, e, control *evidence, controlName string, minProo
 		upper := stat.Upper95(min(e.violations, e.contested), e.contested)
 		f.Upper95 = &upper
 	}
+	if e.violations > 0 && f.Figures != nil {
+		f.Figures["violations_low95_share"], f.Figures["violations_high95_share"] = stat.Wilson(e.violations, e.rounds)
+	}
 	for _, note := range slices.Sorted(maps.Keys(e.notes)) {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %d of %d rounds %s", e.notes[note], e.rounds, note))
 	}

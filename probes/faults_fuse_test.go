@@ -102,7 +102,7 @@ var contentFaults = []planted{
 
 var refusals = []planted{
 	{"links are refused", 2, one(sloppy.LinkRefused), "link", unsupported, "", nil, "EPERM"},
-	{"links are refused, renames are not", 2, one(sloppy.LinkRefused), "publish", holds, "", nil, "by link: refused with EPERM"},
+	{"links are refused, renames are not", 2, one(sloppy.LinkRefused), "publish", holds, "", nil, "of publish-by-rename"},
 	{"symlinks are refused", 1, one(sloppy.SymlinkRefused), "symlink", unsupported, "", nil, "EPERM"},
 	{"flags of rename are refused", 2, one(sloppy.RenameFlagsRefused), "rename-noreplace", unsupported, "", nil, "EINVAL"},
 	{"locks are refused", 1, one(sloppy.LocksENOLCK), "flock", unsupported, "", nil, "ENOLCK"},

@@ -52,6 +52,15 @@ func (r release) String() string {
 	}[r.way])
 }
 
+// figure is the name of the slowest release in seconds.
+func (r release) figure() string {
+	mode := "exclusive"
+	if r.shared {
+		mode = "shared"
+	}
+	return strings.ReplaceAll(fmt.Sprintf("%s_%s_%s_slowest_s", r.kind.name, mode, r.way), "-", "_")
+}
+
 // The kinds of violation.
 const (
 	lockOutlives  = "lock-outlives-holder"
@@ -155,8 +164,7 @@ func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, 
 				v, seconds := judgeRelease(r, &ev)
 				total.count(v, s, r)
 				if v == (ruling{}) {
-					name := strings.ReplaceAll(fmt.Sprintf("%s_%s_slowest_s", k.name, way), "-", "_")
-					f.Figures[name] = max(f.Figures[name], seconds)
+					f.Figures[r.figure()] = max(f.Figures[r.figure()], seconds)
 					f.Figures["slowest_s"] = max(f.Figures["slowest_s"], seconds)
 				}
 				if v.kind != "" {

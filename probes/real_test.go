@@ -116,30 +116,29 @@ func newOverlays(t testing.TB, n int) (dirs []string) {
 }
 
 // Two overlays over one upper directory look each name up once and do not hear of the other's changes. What the
-// directory below decides still has one winner (the loser is told ESTALE); what an overlay decides alone, from its
-// look-ups and its own locks, does not hold across them.
+// directory below decides still has one winner (the loser is told ESTALE); what an overlay decides alone, from its old
+// look-ups and its own locks, does not hold across them. The kernel calls the outcome undefined: of the promises that
+// may be kept only that no violation is claimed.
 func TestTwoOverlaysOfOneUpperDirectoryDoNotAgree(t *testing.T) {
 	needRoot(t)
 	dirs := newOverlays(t, 2)
 	b := smallBench(t, 4, dirs...)
-	stale := []string{releasedStaysTaken}
-	for _, want := range []planted{
-		{probe: "excl-create", verdict: broken, kinds: stale},
-		{probe: "mkdir", verdict: broken, kinds: stale},
-		{probe: "symlink", verdict: broken, kinds: stale},
-		{probe: "link", verdict: broken, kinds: stale},
-		{probe: "rename-noreplace", verdict: broken, kinds: stale},
-		{probe: "rename-dir-occupied", verdict: holds},
-		{probe: "rename-replace", verdict: holds},
-		{probe: "publish", verdict: holds},
-		{probe: "flock", verdict: broken, class: localOnly, kinds: []string{severalWinners}},
-		{probe: "posix-lock", verdict: broken, class: localOnly, kinds: []string{severalWinners}},
-		{probe: "ofd-lock", verdict: broken, class: localOnly, kinds: []string{severalWinners}},
-		{probe: "lock-release", verdict: unproven, reason: nothingExcludes},
-		{probe: "lock-coherence", verdict: broken, kinds: []string{lostUpdate}},
-	} {
-		want.mounts = len(dirs)
-		f := runIn(t, b, want.probe, dirs...)
-		want.check(t, &f)
+	for _, name := range []string{"excl-create", "mkdir", "symlink", "link", "rename-noreplace"} {
+		stale := planted{mounts: 2, verdict: broken, kinds: []string{releasedStaysTaken}}
+		f := runIn(t, b, name, dirs...)
+		stale.check(t, &f)
 	}
+	for _, name := range []string{"flock", "posix-lock", "ofd-lock"} {
+		local := planted{mounts: 2, verdict: broken, class: localOnly, kinds: []string{severalWinners}}
+		f := runIn(t, b, name, dirs...)
+		local.check(t, &f)
+	}
+	for _, name := range []string{"rename-dir-occupied", "rename-replace", "publish"} {
+		if f := runIn(t, b, name, dirs...); f.Verdict != holds && f.Verdict != unproven {
+			t.Error(describe(&f))
+		}
+	}
+	lost := planted{mounts: 2, verdict: broken, kinds: []string{lostUpdate}}
+	f := runIn(t, b, "lock-coherence", dirs...)
+	lost.check(t, &f)
 }
