@@ -16,7 +16,7 @@ import (
 // where the kernel does not let them be killed, and their successors go on elsewhere. When the filesystem answers at
 // last, long after the line is closed, nothing happens but that they end.
 func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
-	for _, c := range []struct {
+	all := []struct {
 		what  string
 		probe string
 		plant func(*sloppy.Share)
@@ -27,7 +27,11 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 		{"locking hangs", "flock", one(sloppy.HangLock)},
 		{"removing hangs", "publish", one(sloppy.HangRemove)},
 		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
-	} {
+	}
+	if testing.Short() {
+		all = all[:2]
+	}
+	for _, c := range all {
 		t.Run(c.what, func(t *testing.T) {
 			t.Cleanup(func() { noChildren(t) })
 			dirs := newSloppy(t, 1, c.plant)

@@ -79,7 +79,7 @@ func smallBench(t testing.TB, contenders int, dirs ...string) Bench {
 	t.Helper()
 	b := newBench(t, contenders, dirs...)
 	b.Contenders, b.Rounds, b.MinProof = []int{contenders}, 200, 10
-	b.Time, b.ColdRounds, b.HoldWait = 120*time.Millisecond, 8, 150*time.Millisecond
+	b.Time, b.ColdRounds = 120*time.Millisecond, 8
 	if len(dirs) > 1 {
 		b.Scope = result.ScopeMount
 	}

@@ -17,7 +17,7 @@ func TestGoodFilesystemsHold(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("on one CPU no two calls of a local filesystem overlap")
 	}
-	for _, c := range []struct {
+	all := []struct {
 		name string
 		make func(testing.TB) []string // the routes
 	}{
@@ -28,7 +28,11 @@ func TestGoodFilesystemsHold(t *testing.T) {
 		{"overlay", func(t testing.TB) []string { needRoot(t); return newOverlays(t, 1) }},
 		{"bind mount", newBind},
 		{"FUSE, twice", func(t testing.TB) []string { return newSloppy(t, 2, nothing) }},
-	} {
+	}
+	if testing.Short() {
+		all = all[:1]
+	}
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			dirs := c.make(t)
 			b := smallBench(t, 4, dirs...)

@@ -45,6 +45,7 @@ func TestScript(t *testing.T) {
 			"eachpromise":  eachPromise,
 			"validate":     validate,
 			"waitfor":      waitFor,
+			"nomatch":      noMatch,
 			"processes":    processes,
 			"signal":       signalBackground,
 			"ended":        ended,
@@ -176,14 +177,22 @@ func eventually(ts *testscript.TestScript, what string, happened func() bool) {
 	}
 }
 
-// waitFor waits until something matches the pattern.
+// waitFor waits until a file matches the pattern.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
-	pattern := ts.MkAbs(args[0])
-	eventually(ts, "waitfor "+pattern, func() bool {
-		found, err := filepath.Glob(pattern)
-		ts.Check(err)
-		return len(found) > 0
-	})
+	eventually(ts, "waitfor "+args[0], func() bool { return len(matches(ts, args[0])) > 0 })
+}
+
+// noMatch requires that no file matches the pattern, which exists of testscript takes for a name.
+func noMatch(ts *testscript.TestScript, _ bool, args []string) {
+	if found := matches(ts, args[0]); len(found) > 0 {
+		ts.Fatalf("there is %s", strings.Join(found, ", "))
+	}
+}
+
+func matches(ts *testscript.TestScript, pattern string) []string {
+	found, err := filepath.Glob(ts.MkAbs(pattern))
+	ts.Check(err)
+	return found
 }
 
 // processes waits until exactly so many processes run a program. A script that counts uses a copy of its own.
