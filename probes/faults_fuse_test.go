@@ -62,6 +62,8 @@ var exclusionFaults = []planted{
 	{"and over two mounts", 2, one(sloppy.RenameOntoOccupied), "rename-dir-occupied", broken, "", []string{severalWinners, takenNameGiven, othersObject}, ""},
 	{"a rename that fails loses the directory", 1, one(sloppy.RenameLosesSource), "rename-dir-occupied", broken, "", []string{loserRobbed}, ""},
 	{"a create that fails truncates", 2, each(sloppy.LoserTruncates, sloppy.NegativeCached), "excl-create", broken, "", []string{changedByLoser}, ""},
+	{"a symlink that fails replaces", 2, one(sloppy.LoserReplaces), "symlink", broken, "", []string{othersObject}, ""},
+	{"a link that fails replaces", 2, one(sloppy.LoserReplaces), "link", broken, "", []string{othersObject}, ""},
 	{"rename leaves a gap", 2, one(sloppy.RenameWithGap), "rename-replace", broken, "", []string{nameAbsent}, ""},
 	{"one mount hides the gap", 1, one(sloppy.RenameWithGap), "rename-replace", holds, "", nil, ""},
 	{"a released name stays taken for who has seen it", 2, one(sloppy.PositiveCached), "excl-create", broken, "", []string{releasedStaysTaken}, ""},
@@ -77,6 +79,7 @@ var replyFaults = []planted{
 	{"EEXIST to the winner", 2, one(sloppy.WinnerToldEEXIST, sloppy.Link), "link", broken, "", []string{successDenied}, ""},
 	{"EEXIST to the winner", 2, one(sloppy.WinnerToldEEXIST, sloppy.RenameNew), "rename-noreplace", broken, "", []string{successDenied}, ""},
 	{"EEXIST to the winner", 2, one(sloppy.WinnerToldEEXIST, sloppy.RenameDir), "rename-dir-occupied", broken, "", []string{successDenied, noWinner}, ""},
+	{"EEXIST to the winner, and nothing to tell the maker by", 2, each(sloppy.WinnerToldEEXIST, sloppy.ModesFixed), "excl-create", broken, "", []string{noWinner}, ""},
 	{"an I/O error to the winner", 2, one(sloppy.WinnerToldEIO, sloppy.CreateNew), "excl-create", unproven, "", nil, "EIO"},
 	{"EEXIST, and nothing there", 1, one(sloppy.TakenThoughAbsent, sloppy.CreateNew), "excl-create", broken, "", []string{takenButAbsent}, ""},
 	{"EEXIST, and nothing there", 1, one(sloppy.TakenThoughAbsent, sloppy.Mkdir), "mkdir", broken, "", []string{takenButAbsent}, ""},
@@ -94,6 +97,8 @@ var replyFaults = []planted{
 var contentFaults = []planted{
 	{"writes arrive late", 1, one(sloppy.WritesDelayed), "publish", broken, "", []string{contentEmpty, contentTorn}, ""},
 	{"writes arrive late", 2, one(sloppy.WritesDelayed), "publish", broken, "", []string{contentEmpty, contentTorn}, ""},
+	{"each second write arrives late", 1, func(s *sloppy.Share) { s.Plant(sloppy.WritesDelayed, 2) }, "publish", broken, "", []string{contentTorn, contentEmpty}, ""},
+	{"a replaced file cannot be opened", 1, one(sloppy.OpenStale), "rename-replace", broken, "", []string{staleHandle}, ""},
 	{"writes arrive late", 1, one(sloppy.WritesDelayed), "rename-replace", broken, "", []string{contentEmpty, contentTorn}, ""},
 	{"writes arrive late", 2, one(sloppy.WritesDelayed), "lock-coherence", broken, "", []string{lostUpdate}, ""},
 	{"each mount reads and counts in its own cache", 2, one(sloppy.ContentCached), "lock-coherence", broken, "", []string{lostUpdate}, ""},
@@ -153,8 +158,19 @@ var noFaults = []planted{
 	{"an I/O error now and then", 2, func(s *sloppy.Share) { s.Plant(sloppy.WinnerToldEIO, 5, sloppy.CreateNew) }, "excl-create", holds, "", nil, ""},
 }
 
+var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, noFaults}
+
+func TestEveryKindOfViolationHasAFault(t *testing.T) {
+	for _, kind := range gravity {
+		shows := func(p planted) bool { return len(p.kinds) > 0 && p.kinds[0] == kind }
+		if !slices.ContainsFunc(slices.Concat(allFaults...), shows) {
+			t.Errorf("no planted fault must show %s", kind)
+		}
+	}
+}
+
 func TestPlantedFaultsAreSeen(t *testing.T) {
-	for _, group := range [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, noFaults} {
+	for _, group := range allFaults {
 		if testing.Short() {
 			group = group[:2]
 		}
@@ -164,8 +180,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 				if p.waitsInVain() {
 					b.HoldWait = 100 * time.Millisecond
 				}
-				f := run(t, b, p.probe)
-				p.check(t, &f)
+				p.check(t, b)
 			})
 		}
 	}
@@ -176,7 +191,18 @@ func (p *planted) waitsInVain() bool {
 	return slices.Contains(p.kinds, lockOutlives) || slices.Contains(p.kinds, waiterAsleep)
 }
 
-func (p *planted) check(t *testing.T, f *result.Finding) {
+// check runs the probe and compares the finding.
+func (p *planted) check(t *testing.T, b Bench) {
+	t.Helper()
+	ask := run
+	if p.verdict == holds {
+		ask = insist
+	}
+	f := ask(t, b, p.probe)
+	p.compare(t, &f)
+}
+
+func (p *planted) compare(t *testing.T, f *result.Finding) {
 	t.Helper()
 	switch {
 	case f.Verdict != p.verdict || f.Class != p.class:
@@ -247,14 +273,13 @@ func TestAFullFilesystemProvesNothing(t *testing.T) {
 	var share *sloppy.Share
 	dirs := newSloppy(t, 2, func(s *sloppy.Share) { share = s })
 	b := smallBench(t, 4, dirs...)
-	want := planted{verdict: unproven, reason: "ENOSPC"}
 	for _, p := range All {
 		t.Run(p.Name, func(t *testing.T) {
 			share.Plant(sloppy.NoSpace, 0)
 			enterFresh(t, b, p.Name, dirs...)
 			share.Plant(sloppy.NoSpace, 1)
-			f := run(t, b, p.Name)
-			want.check(t, &f)
+			full := planted{probe: p.Name, verdict: unproven, reason: "ENOSPC"}
+			full.check(t, b)
 		})
 	}
 }

@@ -37,9 +37,9 @@ func TestGoodFilesystemsHold(t *testing.T) {
 			dirs := c.make(t)
 			b := smallBench(t, 4, dirs...)
 			for _, p := range All {
-				f := runIn(t, b, p.Name, dirs...)
-				want := planted{verdict: holds, class: classWhereGood[p.Name]}
-				want.check(t, &f)
+				enterFresh(t, b, p.Name, dirs...)
+				good := planted{probe: p.Name, verdict: holds, class: classWhereGood[p.Name]}
+				good.check(t, b)
 				if left := leftovers(t, filepath.Join(dirs[0], p.Name)); len(left) > 0 {
 					t.Errorf("%s left %q", p.Name, left)
 				}
@@ -128,21 +128,22 @@ func TestTwoOverlaysOfOneUpperDirectoryDoNotAgree(t *testing.T) {
 	dirs := newOverlays(t, 2)
 	b := smallBench(t, 4, dirs...)
 	for _, name := range []string{"excl-create", "mkdir", "symlink", "link", "rename-noreplace"} {
-		stale := planted{mounts: 2, verdict: broken, kinds: []string{releasedStaysTaken}}
-		f := runIn(t, b, name, dirs...)
-		stale.check(t, &f)
+		enterFresh(t, b, name, dirs...)
+		stale := planted{probe: name, mounts: 2, verdict: broken, kinds: []string{releasedStaysTaken}}
+		stale.check(t, b)
 	}
 	for _, name := range []string{"flock", "posix-lock", "ofd-lock"} {
-		local := planted{mounts: 2, verdict: broken, class: localOnly, kinds: []string{severalWinners}}
-		f := runIn(t, b, name, dirs...)
-		local.check(t, &f)
+		enterFresh(t, b, name, dirs...)
+		local := planted{probe: name, mounts: 2, verdict: broken, class: localOnly, kinds: []string{severalWinners}}
+		local.check(t, b)
 	}
+	enterFresh(t, b, "lock-coherence", dirs...)
+	lost := planted{probe: "lock-coherence", mounts: 2, verdict: broken, kinds: []string{lostUpdate}}
+	lost.check(t, b)
 	for _, name := range []string{"rename-dir-occupied", "rename-replace", "publish"} {
-		if f := runIn(t, b, name, dirs...); f.Verdict != holds && f.Verdict != unproven {
+		enterFresh(t, b, name, dirs...)
+		if f := run(t, b, name); f.Verdict != holds && f.Verdict != unproven {
 			t.Error(describe(&f))
 		}
 	}
-	lost := planted{mounts: 2, verdict: broken, kinds: []string{lostUpdate}}
-	f := runIn(t, b, "lock-coherence", dirs...)
-	lost.check(t, &f)
 }

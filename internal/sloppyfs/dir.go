@@ -130,12 +130,21 @@ func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 // place makes something under a name, or, with the fault, looks first and then replaces what is there.
 func (s *Share) place(dir int, name string, notAtomic Fault, at func(string) error) unix.Errno {
 	if !s.fires(notAtomic) {
-		return code(at(name))
+		err := at(name)
+		if err == unix.EEXIST && s.fires(LoserReplaces) {
+			s.replace(dir, name, at)
+		}
+		return code(err)
 	}
 	if !absent(dir, name) {
 		return unix.EEXIST
 	}
 	time.Sleep(gap)
+	return s.replace(dir, name, at)
+}
+
+// replace makes something under a name, whatever is there.
+func (s *Share) replace(dir int, name string, at func(string) error) unix.Errno {
 	tmp := s.unique()
 	if err := at(tmp); err != nil {
 		return code(err)

@@ -35,6 +35,7 @@ const (
 	RenameLosesSource               // a rename that fails with EEXIST or ENOTEMPTY removes what was to be moved
 	RenameWithGap                   // rename onto an existing name removes that first
 	LoserTruncates                  // an exclusive create that fails empties the file
+	LoserReplaces                   // a symlink or link that fails with EEXIST replaces what is there
 
 	WinnerToldEEXIST  // (Call) what was made is there, and its maker is told that another was first
 	WinnerToldEIO     // (Call) what was made is there, and its maker is told of an I/O error
@@ -47,6 +48,7 @@ const (
 	PositiveCached // a mount that found a name present goes on saying so until it removes it itself
 	ContentCached  // the kernel keeps content and attributes
 	WritesDelayed  // a write is accepted and done later, after the close too
+	OpenStale      // open of an existing file gives ESTALE
 	LinkCopies     // a hard link is a copy: another inode, link count 1
 	ModesFixed     // 0644 and 0755, whatever was asked for
 	InodesUnstable // an object has another inode number at each look-up

@@ -67,6 +67,9 @@ func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 	if m.share.fires(HangOpen) {
 		return m.hang()
 	}
+	if m.share.fires(OpenStale) {
+		return fuse.Status(unix.ESTALE)
+	}
 	fd, err := unix.Open(path(m.nodes.fd(in.NodeId)), openFlags(in.Flags)&^unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return fuse.Status(code(err))
