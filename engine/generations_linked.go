@@ -64,20 +64,23 @@ func (p *linker) publish(name string, rec record) (File, error) {
 	return f, nil
 }
 
-// link believes neither success nor failure before it has looked.
+// link believes neither success nor failure before it has looked. The count
+// of links alone does not speak for this contender after EEXIST, as a backup
+// may link files; and some clients, sshfs for one, never count links.
 func (p *linker) link(f File, private, name string, rec record) error {
 	linkErr := p.fs.Link(private, name)
 	if linkErr != nil && !errors.Is(linkErr, syscall.EEXIST) {
 		return fmt.Errorf("link %s: %w", name, linkErr)
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return unknown(fmt.Errorf("stat %s: %w", private, err))
+	if linkErr == nil {
+		info, err := f.Stat()
+		if err != nil {
+			return unknown(fmt.Errorf("stat %s: %w", private, err))
+		}
+		if info.Nlink == 2 {
+			return nil
+		}
 	}
-	if info.Nlink == 2 {
-		return nil
-	}
-	// Some clients, sshfs for one, never count links.
 	s, err := readSlot(p.fs, name)
 	if err != nil {
 		return unknown(err)

@@ -10,6 +10,13 @@ var Protocols = []Spec{
 		Needs:   []string{"excl-create", "timestamps", "visibility"},
 		New:     func(e Env) Protocol { return newGenerations(e.FS, e) },
 	},
+	{
+		Name:    "generations-linked",
+		Summary: "as generations, each file written under a private name and linked whole",
+		Safe:    true,
+		Needs:   []string{"link", "timestamps", "visibility"},
+		New:     func(e Env) Protocol { return newGenerationsLinked(e.FS, e) },
+	},
 }
 
 // Controls are protocols with one rule broken on purpose. A harness that

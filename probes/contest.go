@@ -131,9 +131,6 @@ func meets(lost ...unix.Errno) func(*race.Event) bool {
 // run races the operation, and its control, and looks at it in sequence.
 func (c *contest) run(ctx context.Context, b *Bench, f *result.Finding) {
 	marks, err := c.marksKept(ctx, b)
-	if c.named && !marks {
-		f.Warnings = append(f.Warnings, "objects do not keep their maker's mark here: that they are the winner's was not tested")
-	}
 	total := newEvidence(c.op)
 	control := newEvidence(c.control)
 	if err == nil {
@@ -146,6 +143,9 @@ func (c *contest) run(ctx context.Context, b *Bench, f *result.Finding) {
 		err = b.raceAll(ctx, total, f, func(r *race.Round) ruling { return c.judge(r, b.Routes, marks) })
 	}
 	decide(f, total, control, c.controlName, b.MinProof, err)
+	if c.named && !marks && err == nil && f.Verdict != result.Unsupported {
+		f.Warnings = append(f.Warnings, "objects do not keep their maker's mark here: that they are the winner's was not tested")
+	}
 }
 
 // control races the control until it has fired often enough, with each number of contenders.
@@ -277,7 +277,7 @@ const sequences = 10 // per ordered pair of contenders
 //	                 must be as it was.
 //	A released name: A takes it. B looks, sees it. A removes it. B tries: must win.
 func (c *contest) inSequence(ctx context.Context, b *Bench, f *result.Finding, e *evidence) error {
-	fired, failed := 0, 0
+	fired, failed, refused := 0, 0, 0
 	for _, p := range b.pairs() {
 		for range sequences {
 			for _, half := range []func(*script, [2]int, string) ruling{c.takenName, c.releasedName} {
@@ -288,7 +288,13 @@ func (c *contest) inSequence(ctx context.Context, b *Bench, f *result.Finding, e
 				if v.failed {
 					failed++
 				}
+				if v.refused {
+					refused++
+				}
 			}
+		}
+		if refused > 0 {
+			return nil // the race will tell by which errno
 		}
 		v, err := c.play(ctx, b, newEvidence(c.overwrite), p, c.overwrite, c.takenName)
 		if err != nil {
@@ -390,6 +396,8 @@ func (c *contest) takenName(s *script, p [2]int, op string) ruling {
 	after := s.do(p[0], c.op+lookSuffix, 0)
 	s.do(p[0], c.op+cleanSuffix, 0)
 	switch {
+	case c.refuses(first) && c.refuses(second):
+		return ruling{refused: true}
 	case first.Errno != 0 || before.Errno != 0 || second.Unready:
 		return ruling{failed: true}
 	case second.Errno == 0:
@@ -400,6 +408,11 @@ func (c *contest) takenName(s *script, p [2]int, op string) ruling {
 		return ruling{kind: changedByLoser, sentence: fmt.Sprintf("%s by contender %d failed, and yet changed contender %d's object", op, p[1], p[0])}
 	}
 	return ruling{failed: after.Errno != 0 || !slices.Contains(c.lost, unix.Errno(second.Errno))}
+}
+
+// refuses tells a refusal from a failure.
+func (c *contest) refuses(ev race.Event) bool {
+	return !ev.Unready && slices.Contains(c.refusals, unix.Errno(ev.Errno))
 }
 
 // size and owner are what a look saw. Inode numbers are not compared: some filesystems give a file another one at
@@ -415,6 +428,8 @@ func (c *contest) releasedName(s *script, p [2]int, op string) ruling {
 	second := s.do(p[1], op, withContent)
 	s.do(p[1], c.op+cleanSuffix, 0)
 	switch {
+	case c.refuses(first) && c.refuses(second):
+		return ruling{refused: true}
 	case first.Errno != 0 || seen.Errno != 0 || gone.Errno != uint32(unix.ENOENT) || second.Unready:
 		return ruling{failed: true} // a name that B does not see is another promise's matter
 	case slices.Contains(c.lost, unix.Errno(second.Errno)):

@@ -174,7 +174,7 @@ func verdict(e, control *evidence, minProof int, err error) (result.Verdict, str
 	case errors.As(err, &hung):
 		return result.Hung, err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return result.Unproven, fmt.Sprintf("interrupted after %d contested rounds", e.contested)
+		return result.Unproven, fmt.Sprintf(interrupted+" after %d contested rounds", e.contested)
 	case err != nil:
 		return result.Unproven, "the harness failed: " + err.Error()
 	case e.rounds > 0 && e.refused == e.rounds:
@@ -231,6 +231,9 @@ func unproved(f *result.Finding, part string, e, control *evidence, minProof int
 		f.Verdict, f.Reason = v, part+": "+reason
 	}
 }
+
+// interrupted begins the reason of a finding that was cut short by the user.
+const interrupted = "interrupted"
 
 // countsOf lists counts by name, the commonest first.
 func countsOf(counts map[string]int) string {

@@ -156,7 +156,7 @@ func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, 
 	for _, way := range []string{"close", "kill", "exec"} {
 		for _, shared := range []bool{false, true} {
 			r := release{k, shared, way}
-			for range repeats {
+			for range b.repeats() {
 				ev, s, err := b.release(ctx, r, b.HoldWait)
 				if err != nil {
 					return err
@@ -176,7 +176,13 @@ func (b *Bench) releaseKind(ctx context.Context, k lockKind, f *result.Finding, 
 	return nil
 }
 
-const repeats = 3
+// repeats is how often each experiment is made.
+func (b *Bench) repeats() int {
+	if b.Time < time.Second {
+		return 1
+	}
+	return 3
+}
 
 // count adds one experiment. One whose waiter was blocked before the release is contested by construction.
 func (e *evidence) count(v ruling, s *script, r release) {
@@ -260,7 +266,8 @@ func (b *Bench) waitFor(ctx context.Context, who int, op string, deadline time.D
 			return ev, err == nil
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
-			return race.Event{}, false
+			_, invoke := b.Line.Pending(who)
+			return race.Event{Invoke: invoke}, false
 		}
 	}
 }

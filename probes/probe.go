@@ -8,6 +8,7 @@ package probes
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/claimbench/claimbench/internal/race"
@@ -100,6 +101,9 @@ func advice(p *Probe, f *result.Finding) string {
 	case result.Hung:
 		return "An operation did not come back: look at the server, at the mount (is it hard?), and at dmesg. A claim here can wait for ever."
 	case result.Unproven:
+		if strings.HasPrefix(f.Reason, interrupted) {
+			return "Run the survey to its end."
+		}
 		return "Repeat with a larger --budget, on an idle machine, and with at least two CPUs."
 	}
 	return ""
