@@ -132,7 +132,7 @@ func host(h *result.Host, all bool) string {
 		parts[1] = ""
 	}
 	if h.CPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%d CPUs", h.CPUs))
+		parts = append(parts, cpus(h))
 	}
 	parts = append(parts, h.Virtualization, h.Container)
 	if all {
@@ -143,6 +143,15 @@ func host(h *result.Host, all bool) string {
 		return "unknown"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// cpus says how many the contenders could use: on fewer than two no calls of a local filesystem overlap.
+func cpus(h *result.Host) string {
+	s := fmt.Sprintf("%d CPUs", h.CPUs)
+	if h.CPUs > 1 && h.CPUsAllowed != "" && h.CPUsAllowed != fmt.Sprintf("0-%d", h.CPUs-1) {
+		s += " (allowed: " + h.CPUsAllowed + ")"
+	}
+	return s
 }
 
 func run(f *result.File) string {
