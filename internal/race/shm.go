@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxBatch = 512  // rounds per batch at most
+	maxBatch = 2048 // rounds per batch at most
 	maxPath  = 4096 // PATH_MAX
 )
 

@@ -122,30 +122,11 @@ func (r *runner) first(seq uint32, number int64) bool {
 // instant only when each of them is running.
 func (r *runner) line(seq uint32, offset int64) bool {
 	sh := r.sh
-	leads := r.leads(seq)
-	if sh.arrived.Add(1) == seq*uint32(r.n) {
-		sh.gen.open(seq)
+	ready := r.together
+	if r.n > r.lanes {
+		ready = r.inTurns
 	}
-	switch {
-	case r.members == 1:
-		if !sh.gen.wait(sh, seq, alone) {
-			return false
-		}
-	case leads:
-		if !sh.gen.wait(sh, seq, shareCPU) {
-			return false
-		}
-		sh.lanes[r.lane].open(seq)
-	default:
-		if !sh.lanes[r.lane].wait(sh, seq, atOnce) {
-			return false
-		}
-	}
-	if leads && sh.met.Add(1) == seq*uint32(r.lanes) {
-		sh.start.Store(now() + lead)
-		sh.agreed.open(seq)
-	}
-	if !sh.agreed.wait(sh, seq, r.startPatience(leads)) {
+	if !ready(seq) {
 		return false
 	}
 	at := sh.start.Load() + offset
@@ -154,15 +135,42 @@ func (r *runner) line(seq uint32, offset int64) bool {
 	return true
 }
 
-// lead is how far ahead the agreed instant lies: enough for the word to reach the other CPUs.
-const lead = 400 // ns
-
-func (r *runner) startPatience(leads bool) patience {
-	if leads {
-		return alone
+// together is for contenders that have a CPU each: whoever arrives last sets the instant.
+func (r *runner) together(seq uint32) bool {
+	sh := r.sh
+	if sh.arrived.Add(1) == seq*uint32(r.n) {
+		r.agree(seq)
+		return true
 	}
-	return shareCPU
+	return sh.agreed.wait(sh, seq, alone)
 }
+
+// inTurns is for contenders that share CPUs.
+func (r *runner) inTurns(seq uint32) bool {
+	sh := r.sh
+	if sh.arrived.Add(1) == seq*uint32(r.n) {
+		sh.gen.open(seq)
+	}
+	if !r.leads(seq) {
+		return sh.lanes[r.lane].wait(sh, seq, atOnce) && sh.agreed.wait(sh, seq, shareCPU)
+	}
+	if !sh.gen.wait(sh, seq, shareCPU) {
+		return false
+	}
+	sh.lanes[r.lane].open(seq)
+	if sh.met.Add(1) == seq*uint32(r.lanes) {
+		r.agree(seq)
+	}
+	return sh.agreed.wait(sh, seq, alone)
+}
+
+func (r *runner) agree(seq uint32) {
+	r.sh.start.Store(now() + lead)
+	r.sh.agreed.open(seq)
+}
+
+// lead is how far ahead the agreed instant lies: enough for the word to reach the other CPUs.
+const lead = 250 // ns
 
 // arrive is a plain barrier, at the end of a batch.
 func (r *runner) arrive(seq uint32) bool {
