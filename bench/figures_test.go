@@ -28,12 +28,13 @@ var soak = flag.Bool("soak", false, "run 200 surveys in search of a false alarm,
 
 // ops is the table of the probes and the loop that they are compared with: exclusive creates of one name, and the
 // unlink by whoever succeeded, without any synchronisation.
-var ops = append(probes.Ops(), race.Op{Name: "reference", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
+var ops = append(probes.Ops(), race.Op{Name: "reference", Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 	for range e.Arg {
 		fd, errno := race.Open(e.Dir, e.Name(), unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600)
 		if errno == 0 {
 			race.Close(fd)
 			race.Unlink(e.Dir, e.Name(), 0)
+			ev.Saw++
 		}
 	}
 	return 0
@@ -87,15 +88,15 @@ func newLine(t testing.TB, n int, dir string) *race.Line {
 	return line
 }
 
-// BenchmarkContention: contested share, contested rounds per second, and their ratio to the reference loop, which is
-// run in turn with it, one process per CPU, doing as many exclusive creates.
+// BenchmarkContention: contested share, contested rounds per second, and the rates of tries and of successful creates
+// in contested rounds as parts of those in the reference loop, which is run in turn with it, one process per CPU.
 func BenchmarkContention(b *testing.B) {
 	for _, place := range places {
 		for _, n := range []int{2, 4, 8, 16, 40} {
 			dir, fs := directory(b, place)
 			b.Run(fmt.Sprintf("%s/contenders=%d", fs, n), func(b *testing.B) {
 				line := newLine(b, n, dir)
-				var share, rate, ratio []float64
+				var share, rate, ofTries, ofSuccesses []float64
 				for range 7 {
 					t, err := line.Race(b.Context(), "open-excl", race.Plan{Contenders: n, Rounds: 1 << 30, Time: 600 * time.Millisecond, ScanShare: 0.25, ColdRounds: 16, ColdPause: time.Millisecond}, func(*race.Round) bool { return true })
 					if err != nil {
@@ -105,29 +106,37 @@ func BenchmarkContention(b *testing.B) {
 					perSecond := float64(contested) / t.Elapsed.Seconds()
 					share = append(share, float64(contested)/float64(rounds))
 					rate = append(rate, perSecond)
-					ratio = append(ratio, perSecond/reference(b, line, contested, n))
+					tries, successes := reference(b, line, contested, n)
+					ofTries, ofSuccesses = append(ofTries, perSecond*float64(n)/tries), append(ofSuccesses, perSecond/successes)
 				}
 				report(b, "contested-share", share)
 				report(b, "contested/s", rate)
-				report(b, "of-reference", ratio)
+				report(b, "of-reference-tries", ofTries)
+				report(b, "of-reference-successes", ofSuccesses)
 				b.ReportMetric(0, "ns/op")
 			})
 		}
 	}
 }
 
-// reference is the rounds per second of the loop: n creates each, by one process per CPU.
-func reference(b *testing.B, line *race.Line, rounds, n int) float64 {
+// reference runs the loop, with as many tries as the rounds had, and returns its tries and its successful creates per
+// second. Of n tries in a round exactly one succeeds; in the loop it is about every third.
+func reference(b *testing.B, line *race.Line, rounds, n int) (tries, successes float64) {
+	processes := min(n, line.CPUs())
 	began, name := time.Now(), line.Name()
-	for c := range min(n, line.CPUs()) {
-		line.Begin(c, "reference", name, uint64(rounds*n/min(n, line.CPUs())))
+	for c := range processes {
+		line.Begin(c, "reference", name, uint64(rounds*n/processes))
 	}
-	for c := range min(n, line.CPUs()) {
-		if _, err := line.Await(b.Context(), c, "reference"); err != nil {
+	succeeded := uint64(0)
+	for c := range processes {
+		ev, err := line.Await(b.Context(), c, "reference")
+		if err != nil {
 			b.Fatal(err)
 		}
+		succeeded += ev.Saw
 	}
-	return float64(rounds) / time.Since(began).Seconds()
+	seconds := time.Since(began).Seconds()
+	return float64(rounds*n) / seconds, float64(succeeded) / seconds
 }
 
 func report(b *testing.B, unit string, xs []float64) {

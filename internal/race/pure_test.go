@@ -112,8 +112,8 @@ func TestJitterRepeatsFromItsSeed(t *testing.T) {
 		if o != again {
 			t.Fatal("the same seed gives another jitter")
 		}
-		if o < 0 || o > 1000 {
-			t.Errorf("a jitter of %d ns, of a quarter of 4000 at most", o)
+		if o < 0 || o > 500 {
+			t.Errorf("a jitter of %d ns, of an eighth of 4000 at most", o)
 		}
 		differ = differ || o != other
 	}

@@ -170,7 +170,7 @@ func (r *runner) agree(seq uint32) {
 }
 
 // lead is how far ahead the agreed instant lies: enough for the word to reach the other CPUs.
-const lead = 250 // ns
+const lead = 150 // ns
 
 // arrive is a plain barrier, at the end of a batch.
 func (r *runner) arrive(seq uint32) bool {
