@@ -26,7 +26,9 @@ func namedOps(op race.Op) []race.Op {
 		{Name: op.Name + lookSuffix, Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 			var a race.After
 			op.After(e, &a)
-			ev.Inode, ev.Links, ev.Saw = a.Inode, a.Links, uint64(a.Size)<<8|uint64(a.Owner)&0xff
+			if a.Errno == 0 {
+				ev.Inode, ev.Links, ev.Saw = a.Inode, a.Links, uint64(a.Size)<<8|uint64(a.Owner)&0xff
+			}
 			return unix.Errno(a.Errno)
 		}},
 		{Name: op.Name + cleanSuffix, Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
