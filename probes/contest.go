@@ -255,10 +255,10 @@ func (c *contest) marksKept(ctx context.Context, b *Bench) (bool, error) {
 	kept := true
 	for who := range slices.Max(b.Contenders) {
 		s := b.script(ctx)
-		made := s.do(who, c.op, 0)
+		s.do(who, c.op, 0) // whatever it is told: the object tells
 		for route := range max(1, b.Routes) {
 			look := s.do(route, c.op+lookSuffix, 0)
-			kept = kept && made.Errno == 0 && look.Errno == 0 && owner(look) == who
+			kept = kept && look.Errno == 0 && owner(look) == who
 		}
 		s.do(who, c.op+cleanSuffix, 0)
 		if s.err != nil || !kept {
@@ -426,12 +426,16 @@ func (c *contest) releasedName(s *script, p [2]int, op string) ruling {
 	s.do(p[0], c.op+cleanSuffix, 0)
 	gone := s.do(p[0], c.op+lookSuffix, 0)
 	second := s.do(p[1], op, withContent)
+	after := s.do(p[0], c.op+lookSuffix, 0)
 	s.do(p[1], c.op+cleanSuffix, 0)
+	s.do(p[0], c.op+cleanSuffix, 0)
 	switch {
 	case c.refuses(first) && c.refuses(second):
 		return ruling{refused: true}
 	case first.Errno != 0 || seen.Errno != 0 || gone.Errno != uint32(unix.ENOENT) || second.Unready:
 		return ruling{failed: true} // a name that B does not see is another promise's matter
+	case slices.Contains(c.lost, unix.Errno(second.Errno)) && after.Errno == 0:
+		return ruling{kind: successDenied, sentence: fmt.Sprintf("%s made contender %d's object and told it that another's was there", op, p[1])}
 	case slices.Contains(c.lost, unix.Errno(second.Errno)):
 		return ruling{kind: releasedStaysTaken, sentence: fmt.Sprintf("%s told contender %d that the name is taken, after contender %d had removed it", op, p[1], p[0])}
 	}

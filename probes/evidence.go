@@ -135,6 +135,9 @@ func (e *evidence) merge(o *evidence) {
 }
 
 func errnoName(errno uint32) string {
+	if unix.Errno(errno) == unix.EOPNOTSUPP {
+		return "EOPNOTSUPP" // the same number as ENOTSUP on Linux, and the name that the man pages use
+	}
 	if name := unix.ErrnoName(unix.Errno(errno)); name != "" {
 		return name
 	}

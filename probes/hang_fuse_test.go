@@ -44,7 +44,7 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 			if err := b.Line.Enter(t.Context(), good); err != nil {
 				t.Fatalf("the next directory: %v", err)
 			}
-			if f := insist(t, b, "mkdir"); f.Verdict != holds {
+			if f := insist(t, b, "mkdir", holds); f.Verdict != holds {
 				t.Errorf("the next probe, on another filesystem: %s", describe(&f))
 			}
 		})

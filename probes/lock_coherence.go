@@ -108,6 +108,9 @@ func (c *counter) judge(op string, r *race.Round) ruling {
 func runCoherence(ctx context.Context, b *Bench, f *result.Finding) {
 	control := newEvidence("count-under-no")
 	var count counter
+	if !b.withLocks(ctx, f) {
+		return
+	}
 	err := b.control(ctx, control, func(r *race.Round) ruling { return count.judge(control.op, r) })
 	total, refused := newEvidence("count-under-lock"), newEvidence("count-under-lock")
 	b.Time /= time.Duration(len(lockKinds))

@@ -2,7 +2,6 @@ package probes
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -62,16 +61,30 @@ func ofdSetlk(e *race.Env, fd int, how lockHow) unix.Errno {
 
 //go:nosplit
 func tryFlock(e *race.Env, _ *race.Event) unix.Errno {
-	return race.Flock(e.FD[e.Num&1], unix.LOCK_EX|unix.LOCK_NB)
+	fd, errno := lockFd(e)
+	if errno != 0 {
+		return errno
+	}
+	return race.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 }
 
 //go:nosplit
 func tryPosix(e *race.Env, _ *race.Event) unix.Errno {
-	return posixSetlk(e, e.FD[e.Num&1], lockHow{})
+	fd, errno := lockFd(e)
+	if errno != 0 {
+		return errno
+	}
+	return posixSetlk(e, fd, lockHow{})
 }
 
 //go:nosplit
-func tryOfd(e *race.Env, _ *race.Event) unix.Errno { return ofdSetlk(e, e.FD[e.Num&1], lockHow{}) }
+func tryOfd(e *race.Env, _ *race.Event) unix.Errno {
+	fd, errno := lockFd(e)
+	if errno != 0 {
+		return errno
+	}
+	return ofdSetlk(e, fd, lockHow{})
+}
 
 //go:nosplit
 func setlk(e *race.Env, fd int, how lockHow, try, wait int) unix.Errno {
@@ -96,7 +109,7 @@ const heldFd = 2 // the script's
 func lockOps(k lockKind) []race.Op {
 	return []race.Op{
 		{
-			Name: k.name, Meets: meets(lockBusy...), Open: openLocks, Prepare: openColdLock, Clean: removeColdLock, Close: closeLocks,
+			Name: k.name, Meets: meets(lockBusy...), Open: openLocks, Prepare: prepareColdLock, Clean: removeColdLock, Close: closeLocks,
 			Attempt: k.try,
 			Settle: func(e *race.Env, ev *race.Event) {
 				if ev.Errno == 0 && !ev.Unready {
@@ -117,39 +130,72 @@ func lockOps(k lockKind) []race.Op {
 // askShared is the argument of a lock step that asks for a shared lock.
 const askShared = 1
 
+// makeLocks is a script's step: one contender makes the lock files before any other has looked them up.
+var makeLocks = race.Op{Name: "make-locks", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
+	for i := range 2 {
+		fd, errno := race.Open(e.Dir, lockName(e, i), unix.O_CREAT|unix.O_RDWR, 0o600)
+		if errno != 0 {
+			return errno
+		}
+		race.Close(fd)
+	}
+	return 0
+}}
+
+func lockName(e *race.Env, i int) *byte {
+	copy(e.Buf[:], "lock0\x00")
+	e.Buf[4] += byte(i)
+	return &e.Buf[0]
+}
+
+// withLocks makes the lock files, and reports whether there are any. Where there are none it has judged.
+func (b *Bench) withLocks(ctx context.Context, f *result.Finding) bool {
+	s, e := b.script(ctx), newEvidence(makeLocks.Name)
+	ev := s.do(0, makeLocks.Name, 0)
+	if s.err == nil && ev.Errno == 0 {
+		return true
+	}
+	e.add(&s.round, false, ruling{failed: true}, nil)
+	decide(f, e, nil, "", b.MinProof, s.err)
+	return false
+}
+
 func openLocks(e *race.Env) (errno unix.Errno) {
-	for i, name := range []string{"lock0\x00", "lock1\x00"} {
-		n := copy(e.Buf[:], name)
-		if e.FD[i], errno = openLock(e, &e.Buf[:n][0]); errno != 0 {
+	for i := range 2 {
+		if e.FD[i], errno = race.Open(e.Dir, lockName(e, i), unix.O_RDWR, 0); errno != 0 {
 			return errno
 		}
 	}
 	return 0
 }
 
-// openColdLock opens a lock file of the cold round's own, which whoever comes first makes.
-func openColdLock(e *race.Env) (errno unix.Errno) {
+// prepareColdLock lets one contender make a lock file of the cold round's own, which nobody else touches before the
+// start.
+func prepareColdLock(e *race.Env) unix.Errno {
 	if !e.Cold {
 		return 0
 	}
-	if errno = e.MakeParent(); errno != 0 {
+	race.Close(e.FD[e.Num&1])
+	e.FD[e.Num&1] = -1
+	if !e.First {
+		return 0
+	}
+	if errno := e.MakeParent(); errno != 0 {
 		return errno
 	}
-	race.Close(e.FD[e.Num&1])
-	e.FD[e.Num&1], errno = openLock(e, e.Name())
+	fd, errno := race.Open(e.Dir, e.Name(), unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, 0o600)
+	race.Close(fd)
 	return errno
 }
 
-// openLock opens a lock file that others are making at the same moment. ESTALE is a look-up that they overtook.
-func openLock(e *race.Env, name *byte) (fd int, errno unix.Errno) {
-	for range 20 {
-		fd, errno = race.Open(e.Dir, name, unix.O_CREAT|unix.O_RDWR, 0o600)
-		if errno != unix.ESTALE {
-			break
-		}
-		race.Sleep(time.Millisecond)
+// lockFd is the round's lock file: open already in a hot round, opened by the attempt in a cold one.
+//
+//go:nosplit
+func lockFd(e *race.Env) (fd int, errno unix.Errno) {
+	if e.Cold {
+		e.FD[e.Num&1], errno = race.Open(e.Dir, e.Name(), unix.O_RDWR, 0)
 	}
-	return fd, errno
+	return e.FD[e.Num&1], errno
 }
 
 func removeColdLock(e *race.Env) {
@@ -175,9 +221,15 @@ func openHeld(e *race.Env) (errno unix.Errno) {
 
 // notLocked is the control of all lock probes: a lock that is not taken. It asks for the file's status instead.
 var notLocked = race.Op{
-	Name: "no-lock", Meets: meets(), Open: openLocks, Prepare: openColdLock, Clean: removeColdLock, Close: closeLocks,
-	Attempt: func(e *race.Env, _ *race.Event) unix.Errno { return race.Fstat(e.FD[e.Num&1], &e.Stat) },
-	Settle:  func(_ *race.Env, ev *race.Event) { ev.Released = race.Now() },
+	Name: "no-lock", Meets: meets(), Open: openLocks, Prepare: prepareColdLock, Clean: removeColdLock, Close: closeLocks,
+	Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
+		fd, errno := lockFd(e)
+		if errno != 0 {
+			return errno
+		}
+		return race.Fstat(fd, &e.Stat)
+	},
+	Settle: func(_ *race.Env, ev *race.Event) { ev.Released = race.Now() },
 }
 
 // The classes of a lock, at the scope that was tested.
@@ -189,6 +241,9 @@ const (
 
 func runLock(kind string) func(context.Context, *Bench, *result.Finding) {
 	return func(ctx context.Context, b *Bench, f *result.Finding) {
+		if !b.withLocks(ctx, f) {
+			return
+		}
 		c := contest{op: kind, control: "no-lock", controlName: "a lock that is not taken", lost: lockBusy, refusals: lockRefusals}
 		c.run(ctx, b, f)
 		f.Class = lockClass(f)
@@ -245,7 +300,7 @@ var flock = Probe{
 	Control: "a lock that is not taken",
 	Broken:  "flock does not exclude here. On NFS look at local_lock and nolock, on Lustre at localflock, on SMB at nobrl; or use a protocol without locks, such as generations.",
 	Refused: "flock does not exist here: on Lustre mount with flock; or use a protocol without locks, such as generations.",
-	Ops:     append(lockOps(lockKinds[0]), notLocked),
+	Ops:     append(lockOps(lockKinds[0]), notLocked, makeLocks),
 	Run:     runLock("flock"),
 }
 
