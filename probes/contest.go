@@ -389,7 +389,7 @@ func (s *script) raw(op string) result.Round {
 }
 
 func (c *contest) takenName(s *script, p [2]int, op string) ruling {
-	s.do(p[1], c.op+lookSuffix, 0)
+	absent := s.do(p[1], c.op+lookSuffix, 0)
 	first := s.do(p[0], c.op, withContent)
 	before := s.do(p[0], c.op+lookSuffix, 0)
 	second := s.do(p[1], op, withContent)
@@ -398,6 +398,10 @@ func (c *contest) takenName(s *script, p [2]int, op string) ruling {
 	switch {
 	case c.refuses(first) && c.refuses(second):
 		return ruling{refused: true}
+	case c.loses(first) && absent.Errno == uint32(unix.ENOENT) && before.Errno == uint32(unix.ENOENT):
+		return ruling{kind: takenButAbsent, sentence: fmt.Sprintf("%s told contender %d, alone, that a fresh name is taken, and nothing was there", c.op, p[0])}
+	case c.loses(first) && absent.Errno == uint32(unix.ENOENT) && before.Errno == 0 && owner(before) == p[0]:
+		return ruling{kind: successDenied, sentence: fmt.Sprintf("%s made contender %d's object and told it, alone, that another had won", c.op, p[0])}
 	case first.Errno != 0 || before.Errno != 0 || second.Unready:
 		return ruling{failed: true}
 	case second.Errno == 0:
@@ -413,6 +417,11 @@ func (c *contest) takenName(s *script, p [2]int, op string) ruling {
 // refuses tells a refusal from a failure.
 func (c *contest) refuses(ev race.Event) bool {
 	return !ev.Unready && slices.Contains(c.refusals, unix.Errno(ev.Errno))
+}
+
+// loses says that a step was told that another was first.
+func (c *contest) loses(ev race.Event) bool {
+	return !ev.Unready && slices.Contains(c.lost, unix.Errno(ev.Errno))
 }
 
 // size and owner are what a look saw. Inode numbers are not compared: some filesystems give a file another one at

@@ -60,8 +60,9 @@ func newEvidence(op string) *evidence {
 func (e *evidence) add(r *race.Round, contested bool, v ruling, raw func() result.Round) {
 	e.rounds++
 	for i := range r.Events {
-		if errno := r.Events[i].Errno; errno != 0 {
-			e.errnos[errnoName(errno)]++
+		ev := &r.Events[i]
+		if ev.Errno != 0 && !(v.refused && ev.Role == race.Reader) { // readers were not refused
+			e.errnos[errnoName(ev.Errno)]++
 		}
 	}
 	switch {

@@ -116,8 +116,8 @@ func observeOwn(e *race.Env, ev *race.Event) {
 
 // observeMoved is observeName after a rename, which used up the private file.
 func observeMoved(e *race.Env, ev *race.Event) {
-	if ev.Errno == 0 {
-		e.Made = false
+	if ev.Errno == 0 || unix.Errno(ev.Errno) == unix.ENOENT {
+		e.Made = false // moved, now or by an attempt that was told otherwise
 	}
 	observeName(e, ev)
 }

@@ -14,16 +14,27 @@ import (
 	"github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
-// needRoot skips without root, and only then: for root a mount that does not work is a failure, not a reason. It skips
-// on a single CPU, too: the filesystem and all contenders would have to take turns on it.
+// needRoot skips where mounting is refused: without root, and for root in a container that may not. It skips on a
+// single CPU, too: the filesystem and all contenders would have to take turns on it.
 func needRoot(t testing.TB) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("mounting needs root")
+	dir := t.TempDir()
+	if err := unix.Mount("claimbench", dir, "tmpfs", 0, ""); err != nil {
+		cannot(t, "mounting is refused: "+err.Error())
 	}
+	unmount(t, dir)
 	if runtime.NumCPU() < 2 {
-		t.Skip("contention needs two CPUs")
+		cannot(t, "contention needs two CPUs")
 	}
+}
+
+// cannot skips what this machine is not equipped for. With CLAIMBENCH_NO_SKIP set it has to be, and fails.
+func cannot(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // mountAt mounts for the length of the test.
@@ -59,6 +70,9 @@ func newTmpfs(t testing.TB) string {
 func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
 	t.Helper()
 	needRoot(t)
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		cannot(t, err.Error())
+	}
 	s, err := sloppyfs.New(newTmpfs(t))
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func newLoop(t testing.TB, fstype, pkg string, size int64) string {
 		t.Fatal(err)
 	}
 	if _, err := exec.LookPath("mkfs." + fstype); err != nil {
-		t.Fatalf("%v: install the package %s", err, pkg)
+		cannot(t, fmt.Sprintf("%v: install the package %s", err, pkg))
 	}
 	for _, args := range [][]string{{"mkfs." + fstype, "-q", image}, {"mount", "-o", "loop", "-t", fstype, image, dir}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {

@@ -107,7 +107,9 @@ func observeDirs(e *race.Env, ev *race.Event) {
 	}
 	if race.Lstat(e.Dir, inside(e, e.Own()), &e.Stat) != unix.ENOENT {
 		ev.Saw = 1
+		return
 	}
+	e.Made = false
 }
 
 func lookInDir(e *race.Env, a *race.After) {

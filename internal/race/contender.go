@@ -166,13 +166,13 @@ func (c *contender) rounds(op *Op, j *job, run *runner, opened unix.Errno) bool 
 			Sleep(time.Duration(j.pause))
 		}
 		e.at(number, j.phase == Cold)
-		e.First = run.first(uint32(i+1), number)
+		e.First = run.first(number)
 		ready := opened
 		if ready == 0 && op.Prepare != nil {
 			ready = op.Prepare(e)
 		}
 		c.s.progress.Add(1)
-		if !run.line(uint32(i+1), j.startOffset(run, number)) {
+		if !run.line(uint32(i+1), number, j.startOffset(run, number)) {
 			return false
 		}
 		if ready == 0 {

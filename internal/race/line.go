@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -298,15 +299,17 @@ func (l *Line) recover(ids []int) error {
 	l.wakeAll()
 	until := time.Now().Add(300 * time.Millisecond)
 	var err error
+	var late []*proc
 	for _, i := range ids {
 		s := &l.sh.slots[i]
 		for s.done.Load() != s.gen.Load() && !l.procs[i].isGone() && time.Now().Before(until) {
 			time.Sleep(time.Millisecond)
 		}
 		if s.done.Load() != s.gen.Load() {
-			l.procs[i].kill()
+			late = append(late, l.procs[i])
 		}
 	}
+	kill(late)
 	l.sh.stop.Store(0)
 	for _, i := range ids {
 		if l.sh.slots[i].done.Load() != l.sh.slots[i].gen.Load() {
@@ -333,13 +336,19 @@ func (p *proc) isGone() bool {
 	}
 }
 
-// kill ends the process and waits a moment for it. One in state D is left behind: it can no longer return to
+// kill ends the processes and waits a moment for them. One in state D is left behind: it can no longer return to
 // its program, so it cannot touch the shared memory either.
-func (p *proc) kill() {
-	_ = p.cmd.Process.Kill()
-	select {
-	case <-p.gone:
-	case <-time.After(time.Second):
+func kill(procs []*proc) {
+	for _, p := range procs {
+		_ = p.cmd.Process.Kill()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, p := range procs {
+		select {
+		case <-p.gone:
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -365,32 +374,22 @@ func (p *proc) state() string {
 
 // Close ends all contenders.
 func (l *Line) Close() error {
-	for _, p := range l.procs {
-		if p != nil {
-			_ = p.cmd.Process.Kill()
-		}
-	}
-	all := true
-	for _, p := range l.procs {
-		if p != nil {
-			p.kill()
-			all = all && p.isGone()
-		}
-	}
+	procs := slices.DeleteFunc(slices.Clone(l.procs[:]), func(p *proc) bool { return p == nil })
+	kill(procs)
 	close(l.thread)
 	err := l.mem.Close()
-	if all && !l.abandoned {
+	if !slices.ContainsFunc(procs, func(p *proc) bool { return !p.isGone() }) && !l.abandoned {
 		err = errors.Join(err, l.sh.unmap())
 	}
 	return err
 }
 
 // Kill ends contender i with SIGKILL, whatever it is doing, and returns when it is gone. Restart brings it back.
-func (l *Line) Kill(i int) { l.procs[i].kill() }
+func (l *Line) Kill(i int) { kill(l.procs[i : i+1]) }
 
 // Restart replaces contender i, which was killed or has executed something else, and takes it to its directory.
 func (l *Line) Restart(ctx context.Context, i int) error {
-	l.procs[i].kill()
+	kill(l.procs[i : i+1])
 	if err := l.spawn(i); err != nil {
 		return err
 	}

@@ -125,15 +125,15 @@ func TestJitterRepeatsFromItsSeed(t *testing.T) {
 func TestEveryLeaderMeetsEveryLeaderOfTheOtherLane(t *testing.T) {
 	j := job{n: 8, lanes: 2}
 	met := map[[2]int]bool{}
-	for seq := uint32(1); seq <= 64; seq++ {
+	for number := range int64(64) {
 		var leaders []int
 		for id := range 8 {
-			if r := newRunner(nil, id, &j); r.leads(seq) {
+			if r := newRunner(nil, id, &j); r.leads(number) {
 				leaders = append(leaders, id)
 			}
 		}
 		if len(leaders) != 2 || leaders[0]%2 == leaders[1]%2 {
-			t.Fatalf("round %d is led by %v; one per lane is right", seq, leaders)
+			t.Fatalf("round %d is led by %v; one per lane is right", number, leaders)
 		}
 		met[[2]int{leaders[0], leaders[1]}] = true
 	}

@@ -100,33 +100,29 @@ func newRunner(sh *shared, id int, j *job) runner {
 	return runner{sh, id, n, lanes, lane, (n - lane + lanes - 1) / lanes}
 }
 
-// leads reports whether this contender is the one of its lane that stays awake for round seq and starts first.
-// The lead rotates, so that wins spread over a lane without help, and each lane at its own pace, so that in the
-// long run every leader meets every leader of the other lanes.
-func (r *runner) leads(seq uint32) bool {
-	k := int(seq)
+// leads reports whether this contender is the one of its lane that stays awake for the round and starts first. The
+// lead rotates, so that wins spread over a lane without help, and each lane at its own pace, so that in the long run
+// every leader meets every leader of the other lanes. It stays for as many rounds as there are lanes: see first.
+func (r *runner) leads(number int64) bool {
+	k := int(number) / r.lanes
 	return (k+r.lane*(k/r.members))%r.members == r.id/r.lanes
 }
 
 // first picks one contender of a round: the leader of one lane, the lanes taking turns.
-func (r *runner) first(seq uint32, number int64) bool {
-	return r.leads(seq) && int(number%int64(r.lanes)) == r.lane
+func (r *runner) first(number int64) bool {
+	return r.leads(number) && int(number)%r.lanes == r.lane
 }
 
-// line takes the contender to the start of round seq, and returns at its start instant. It returns false when
-// the batch is given up.
+// line takes the contender to the start of a round, the seq-th of the batch, and returns at its start instant. It
+// returns false when the batch is given up.
 //
 // With more contenders than CPUs only one per CPU can be inside the operation at the same instant, unless it
 // blocks. So one contender of each lane, the leader, keeps its CPU busy until all have arrived; it wakes the
 // others of its lane, which get the CPU as soon as the leader blocks or is done; and the leaders agree on an
 // instant only when each of them is running.
-func (r *runner) line(seq uint32, offset int64) bool {
+func (r *runner) line(seq uint32, number, offset int64) bool {
 	sh := r.sh
-	ready := r.together
-	if r.n > r.lanes {
-		ready = r.inTurns
-	}
-	if !ready(seq) {
+	if r.n <= r.lanes && !r.together(seq) || r.n > r.lanes && !r.inTurns(seq, r.leads(number)) {
 		return false
 	}
 	at := sh.start.Load() + offset
@@ -146,12 +142,12 @@ func (r *runner) together(seq uint32) bool {
 }
 
 // inTurns is for contenders that share CPUs.
-func (r *runner) inTurns(seq uint32) bool {
+func (r *runner) inTurns(seq uint32, leads bool) bool {
 	sh := r.sh
 	if sh.arrived.Add(1) == seq*uint32(r.n) {
 		sh.gen.open(seq)
 	}
-	if !r.leads(seq) {
+	if !leads {
 		return sh.lanes[r.lane].wait(sh, seq, atOnce) && sh.agreed.wait(sh, seq, shareCPU)
 	}
 	if !sh.gen.wait(sh, seq, shareCPU) {
