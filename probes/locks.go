@@ -2,6 +2,7 @@ package probes
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -288,7 +289,7 @@ func sameRoute(r *result.Round) (within, tested bool) {
 	return within, tested
 }
 
-const lockHow_ = "Contenders try to take the lock at the same instant, without waiting; the one that gets it holds on until all have " +
+const lockIsTested = "Contenders try to take the lock at the same instant, without waiting; the one that gets it holds on until all have " +
 	"tried. Exactly one may get it. The files are fresh in a part of the rounds."
 
 var flock = Probe{
@@ -296,7 +297,7 @@ var flock = Probe{
 	Promise: "flock(LOCK_EX) has one holder at a time.",
 	Why: "Many programs rest on it, and it is the lock that filesystems most often pretend to have: it may succeed for " +
 		"everybody, or conflict within one mount or host only.",
-	How:     lockHow_,
+	How:     lockIsTested,
 	Control: "a lock that is not taken",
 	Broken:  "flock does not exclude here. On NFS look at local_lock and nolock, on Lustre at localflock, on SMB at nobrl; or use a protocol without locks, such as generations.",
 	Refused: "flock does not exist here: on Lustre mount with flock; or use a protocol without locks, such as generations.",
@@ -309,7 +310,7 @@ var posixLock = Probe{
 	Promise: "fcntl(F_SETLK) write locks have one holder at a time.",
 	Why: "Databases rest on it. On NFS it is the lock that the server sees; elsewhere it may be local, or need a daemon " +
 		"that is not running.",
-	How:     lockHow_,
+	How:     lockIsTested,
 	Control: "a lock that is not taken",
 	Broken:  "fcntl locks do not exclude here. On NFS look at local_lock and nolock, on SMB at nobrl; do not run databases on it; or use a protocol without locks, such as generations.",
 	Refused: "fcntl locks do not exist here: on NFSv3 start the lock daemon; or use a protocol without locks, such as generations.",
@@ -322,7 +323,7 @@ var ofdLock = Probe{
 	Promise: "fcntl(F_OFD_SETLK) write locks have one holder at a time.",
 	Why: "Open-file-description locks are the fcntl locks that a close of another descriptor does not drop; to the server " +
 		"they are the same as posix-lock.",
-	How:     lockHow_,
+	How:     lockIsTested,
 	Control: "a lock that is not taken",
 	Broken:  "OFD locks do not exclude here. Use a protocol without locks, such as generations.",
 	Refused: "OFD locks do not exist here: use flock or posix-lock if those hold, or a protocol without locks, such as generations.",
@@ -330,12 +331,5 @@ var ofdLock = Probe{
 	Run:     runLock("ofd-lock"),
 }
 
-// A lockKind's refusal in a script.
-func refusedLock(errno uint32) bool {
-	for _, no := range lockRefusals {
-		if unix.Errno(errno) == no {
-			return true
-		}
-	}
-	return false
-}
+// refusedLock tells a lock that is not to be had.
+func refusedLock(errno uint32) bool { return slices.Contains(lockRefusals, unix.Errno(errno)) }

@@ -48,7 +48,7 @@ var All = []Probe{
 
 // Ops is the table of operations that contenders must be given: those of all probes.
 func Ops() []race.Op {
-	ops := append([]race.Op(nil), stepOps...)
+	var ops []race.Op
 	for _, p := range All {
 		ops = append(ops, p.Ops...)
 	}

@@ -86,14 +86,7 @@ func prepareFullDir(e *race.Env) unix.Errno {
 	if errno := ownDir(e); errno != 0 {
 		return errno
 	}
-	fd, errno := race.Open(e.Dir, inside(e, e.Own()), unix.O_CREAT|unix.O_WRONLY, 0o600)
-	if errno != 0 {
-		return errno
-	}
-	errno = writeContent(e, fd)
-	if failed := race.Close(fd); errno == 0 {
-		errno = failed
-	}
+	errno := makeMarked(e, inside(e, e.Own()))
 	e.Made = errno == 0
 	return errno
 }

@@ -15,9 +15,6 @@ const (
 // withContent asks an operation to put its maker's content into what it makes.
 const withContent = 1
 
-// stepOps is what scripts need beside the operations of the probes.
-var stepOps = []race.Op{}
-
 // namedOps makes, from an operation that leaves an object under the round's name, the scripted operations that
 // look at it and remove it.
 func namedOps(op race.Op) []race.Op {
