@@ -53,9 +53,9 @@ func (g *gate) reset() {
 type patience struct{ spins, yields int }
 
 var (
-	alone    = patience{20000, 200} // on a CPU of its own: some 20 µs of spinning
-	shareCPU = patience{40, 2000}   // the keeper of a CPU on which others have still to run
-	atOnce   = patience{0, 0}       // its CPU is needed by others, and it will be woken
+	alone    = patience{20000, 5000} // on a CPU of its own: 20 µs of spinning, then a millisecond or more; waking up would make it late
+	shareCPU = patience{40, 2000}    // the keeper of a CPU on which others have still to run
+	atOnce   = patience{0, 0}        // its CPU is needed by others, and it will be woken
 )
 
 // wait returns true when the gate has reached seq, false when the batch is given up.
