@@ -77,11 +77,18 @@ func fsName(t testing.TB, dir string) string {
 
 func newLine(t testing.TB, n int, dir string) *race.Line {
 	t.Helper()
+	line := startLine(t, n, dir)
+	t.Cleanup(func() { line.Close() })
+	return line
+}
+
+// startLine is for the caller to close.
+func startLine(t testing.TB, n int, dir string) *race.Line {
+	t.Helper()
 	line, err := race.Start(race.Config{Ops: ops, Contenders: n, HangAfter: 10 * time.Second, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { line.Close() })
 	if err := line.Enter(context.Background(), dir); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +165,10 @@ func BenchmarkSensitivity(b *testing.B) {
 			b.Run(c.op+"/"+fs, func(b *testing.B) {
 				seen, first := 0, []float64{}
 				for range 100 {
-					line := newLine(b, c.n, dir)
+					line := startLine(b, c.n, dir)
+					if ev, err := line.Do(b.Context(), 0, "make-locks", line.Name(), 0); err != nil || ev.Errno != 0 {
+						b.Fatal(ev, err)
+					}
 					began, at := time.Now(), time.Duration(0)
 					_, err := line.Race(b.Context(), c.op, race.Plan{Contenders: c.n, Rounds: 1 << 30, Time: c.limit}, func(r *race.Round) bool {
 						if len(r.Winners()) > 1 {
