@@ -5,6 +5,7 @@ package survey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -136,6 +137,29 @@ func (o *Options) target(ctx context.Context, line *race.Line, host result.Host,
 		return nil, &TargetError{routeOf(err, routes), false, err}
 	}
 	t := &result.Target{Name: routes[0], Findings: []result.Finding{}}
+	var w *workdir
+	err := within(o.Config.HangAfter, "prepare", func() (err error) {
+		w, err = o.prepare(t, host, routes)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = within(2*o.Config.HangAfter, "compare the routes", func() error { return w.sameEverywhere(ctx, o.Config.HangAfter) })
+	if err == nil {
+		err = o.probe(ctx, line, w, t, share)
+	}
+	t.Sentence = sentence(t)
+	// Contenders still have the last probe's directory open: on NFS its removal would leave .nfs files behind.
+	err = errors.Join(err, line.Enter(context.WithoutCancel(ctx), "/"))
+	if failed := within(o.removal(), "remove", w.remove); failed != nil {
+		o.warn(t, "left behind: "+w.paths[0]+": "+failed.Error())
+	}
+	return t, err
+}
+
+// prepare learns what the routes are, and makes the work directory.
+func (o *Options) prepare(t *result.Target, host result.Host, routes []string) (*workdir, error) {
 	for _, r := range routes {
 		route, err := facts.ReadRoute(r)
 		if err != nil {
@@ -147,22 +171,23 @@ func (o *Options) target(ctx context.Context, line *race.Line, host result.Host,
 	for _, note := range removeLeftOvers(routes[0]) {
 		o.Progress.Note(note)
 	}
-	w, err := makeWorkdir(absolute(routes))
-	if err != nil {
-		return nil, err
-	}
-	err = w.sameEverywhere(ctx, o.Config.HangAfter)
-	if err == nil {
-		err = o.probe(ctx, line, w, t, share)
-	}
-	t.Sentence = sentence(t)
-	// Contenders still have the last probe's directory open: on NFS its removal would leave .nfs files behind.
-	err = errors.Join(err, line.Enter(context.WithoutCancel(ctx), "/"))
-	if failed := w.remove(); failed != nil {
-		o.warn(t, "left behind: "+failed.Error())
-	}
-	return t, err
+	return makeWorkdir(absolute(routes))
 }
+
+// within bounds what this process itself does in the target. A call that hangs is left behind with its thread.
+func within(d time.Duration, what string, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d):
+		return fmt.Errorf("%s: no answer within %v: the filesystem hangs; look at its server, and at dmesg", what, d)
+	}
+}
+
+// removal is how long a removal may take: network filesystems were seen to need 20 s for a few thousand names.
+func (o *Options) removal() time.Duration { return 6 * o.Config.HangAfter }
 
 // warn tells a person now, and the reader of the result later.
 func (o *Options) warn(t *result.Target, message string) {
@@ -208,14 +233,13 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 		spare := max(0, time.Until(until)-per*time.Duration(weights))
 		weights -= max(1, p.Weight)
 		f, err := o.one(ctx, line, w, t, p, per, spare)
-		if ctx.Err() != nil && f.Promise == "" {
-			return nil
+		if f.Promise != "" {
+			t.Findings = append(t.Findings, f)
+			o.Progress.Found(t.Name, &f)
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		t.Findings = append(t.Findings, f)
-		o.Progress.Found(t.Name, &f)
 	}
 	return nil
 }
@@ -238,7 +262,11 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	if per <= 0 {
 		return result.Finding{Promise: p.Name, Verdict: result.Unproven, Scope: t.Scope, Reason: "the budget was used up before this probe", Advice: "Repeat with a larger --budget."}, nil
 	}
-	dirs, err := w.sub(p.Name)
+	var dirs []string
+	err := within(o.Config.HangAfter, "mkdir "+p.Name, func() (err error) {
+		dirs, err = w.sub(p.Name)
+		return err
+	})
 	if err != nil {
 		return result.Finding{}, err
 	}
@@ -253,7 +281,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
 		return f, err
 	}
-	if err := overAnyRoute(dirs, removeAll); err != nil {
+	if err := within(o.removal(), "remove", func() error { return overAnyRoute(dirs, removeAll) }); err != nil {
 		o.warn(t, "clean-up after "+p.Name+": "+err.Error()) // the target's own clean-up tries again
 	}
 	return f, nil
