@@ -2,10 +2,24 @@ package survey
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/sloppyfs"
+	"github.com/claimbench/claimbench/probes"
 )
+
+func TestMain(m *testing.M) {
+	race.Contend(probes.Ops())
+	os.Exit(m.Run())
+}
 
 func TestACallThatDoesNotComeBackIsLeftBehind(t *testing.T) {
 	forever := make(chan struct{})
@@ -17,5 +31,72 @@ func TestACallThatDoesNotComeBackIsLeftBehind(t *testing.T) {
 	want := errors.New("no")
 	if err := within(time.Minute, "mkdir x", func() error { return want }); err != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+// hanging mounts a filesystem of which one operation never comes back.
+func hanging(t *testing.T, f sloppyfs.Fault) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("claimbench", dir, "tmpfs", 0, ""); err != nil {
+		if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("mounting is refused: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	share, err := sloppyfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := share.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	share.Plant(f, 1)
+	at := t.TempDir()
+	if err := share.Mount(at); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func surveyOf(t *testing.T, dir string) (*result.File, error) {
+	t.Helper()
+	c, err := config.Named("quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Probes, c.HangAfter, c.ProbeTime, c.Rounds = []string{"mkdir", "flock"}, time.Second, 100*time.Millisecond, 100
+	return Run(t.Context(), Options{Targets: [][]string{{dir}}, Config: c, Version: "test"})
+}
+
+func TestASurveyOfAFilesystemThatHangsAtOnceEnds(t *testing.T) {
+	_, err := surveyOf(t, hanging(t, sloppyfs.HangOpen))
+	var target *TargetError
+	if !errors.As(err, &target) || !strings.Contains(err.Error(), "no answer within 1s") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAHungFindingIsKeptAndTheOthersAreMade(t *testing.T) {
+	f, err := surveyOf(t, hanging(t, sloppyfs.HangLock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]result.Verdict{}
+	for _, finding := range f.Targets[0].Findings {
+		verdicts[finding.Promise] = finding.Verdict
+	}
+	if len(verdicts) != 2 || verdicts["flock"] != result.Hung || verdicts["mkdir"] == result.Hung {
+		t.Errorf("flock hangs: %v", verdicts)
+	}
+	if Decide(f, []string{"flock"}) != Unsafe {
+		t.Error("a lock that hangs cannot be relied on")
 	}
 }
