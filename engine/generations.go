@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// generations never takes anything away. The claims of a key are numbered
+// files beside each other, <fan>/<sig>.gen<N>.claim, each created exclusively,
+// and only the highest counts:
+//
+//   - Claiming a key that nobody claimed creates generation 1.
+//   - Taking over from generation N, once N has expired or was given back,
+//     creates N+1.
+//   - Recording that generation N did the work creates N+1 as well, as a done
+//     record. So a take-over and a late finish are after the same name: who
+//     comes second learns of it, and after done there is no name to create.
+//   - Renewing touches the held file. Giving back changes its first byte.
+//
+// It promises: at most one contender wins a generation; no generation after
+// done; whatever dies, the key can be taken over within TTL. It cannot promise
+// that an owner stalled past its TTL does nothing when it wakes: that is what
+// the generation number is for.
+//
+// It rests on excl-create, on timestamps that come from one clock, and on
+// visibility within Slack. No order of the contenders' steps breaks it. Where
+// exclusive create has two winners, both execute:
+//
+//  1. A creates gen1, and wins.
+//  2. B creates gen1, and is told that it won.
+//
+// A reader that sees old content or no file at all loses time, never safety:
+// what it takes for free is decided by the exclusive create, not by the look.
+type generations struct {
+	fs     FS
+	clock  Clock
+	nonce  Nonce
+	params Params
+	// publish makes the file of a generation with the record in it and leaves
+	// it open. EEXIST means that the generation is another's. A file beside
+	// any other error means that it was made but may not hold the record.
+	publish func(name string, rec record) (File, error)
+}
+
+func newGenerations(fs FS, clock Clock, nonce Nonce, params Params) *generations {
+	g := &generations{fs: fs, clock: clock, nonce: nonce, params: params}
+	g.publish = g.create
+	return g
+}
+
+// Try starts with the create: on a fresh key that is all there is to do, and
+// a look before it would leave a negative entry in a network client's cache.
+func (g *generations) Try(sig Signature) (Outcome, error) {
+	began := g.clock.Now()
+	out, err := g.claim(sig, 1, began)
+	if !errors.Is(err, syscall.EEXIST) {
+		return out, err
+	}
+	// The clock is read before the claim. The other way round, an owner that
+	// renews between the two is taken for expired:
+	//
+	//	1. B reads the time of A's claim, TTL ago but a moment.
+	//	2. A renews, in time.
+	//	3. B reads the clock: the time it read is older than TTL. B takes over.
+	now, err := g.fs.Now()
+	if err != nil {
+		return Outcome{}, unknown(fmt.Errorf("read the filesystem's clock: %w", err))
+	}
+	last, err := g.latest(sig)
+	if err != nil {
+		return Outcome{}, unknown(err)
+	}
+	out, free, err := g.judge(sig, last, now)
+	if err != nil || !free {
+		return out, err
+	}
+	out, err = g.claim(sig, last+1, began)
+	if errors.Is(err, syscall.EEXIST) {
+		return Outcome{State: Held, Generation: last + 1}, nil
+	}
+	return out, err
+}
+
+// latest finds the highest generation without listing: generations have no
+// gaps, so it doubles until one is not there and halves the rest. Generation 1
+// is known to exist.
+func (g *generations) latest(sig Signature) (uint64, error) {
+	lo, hi := uint64(1), uint64(2)
+	for {
+		there, err := exists(g.fs, sig.claim(hi))
+		if err != nil {
+			return 0, err
+		}
+		if !there {
+			break
+		}
+		lo, hi = hi, 2*hi
+	}
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		there, err := exists(g.fs, sig.claim(mid))
+		if err != nil {
+			return 0, err
+		}
+		if there {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
+
+// judge says what the latest generation stands for, and whether the next one
+// may be created. A claim that cannot be read is judged by its age like any
+// other: it may be a moment old and its owner about to write.
+func (g *generations) judge(sig Signature, last uint64, now time.Time) (Outcome, bool, error) {
+	s, err := readSlot(g.fs, sig.claim(last))
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	out := Outcome{State: Held, Generation: last, Owner: s.rec.nonce}
+	if s.rec.state == stateDone {
+		out.State, out.Record, out.Torn = Done, s.rec.body, s.torn
+		return out, false, nil
+	}
+	if s.rec.state == stateDropped && !s.torn {
+		return out, true, nil
+	}
+	until, err := s.until(now, g.params.TTL)
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	out.Until = until
+	if s.torn && last > 1 {
+		finished, err := g.finished(sig, last-1)
+		if err != nil {
+			return Outcome{}, false, unknown(err)
+		}
+		if finished {
+			return Outcome{State: Done, Generation: last, Torn: true}, false, nil
+		}
+	}
+	return out, now.After(until), nil
+}
+
+// finished asks the generation before an unreadable file whether that file is
+// its done record.
+func (g *generations) finished(sig Signature, generation uint64) (bool, error) {
+	s, err := readSlot(g.fs, sig.claim(generation))
+	return s.rec.state == stateFinished && !s.torn, err
+}
+
+// claim creates one generation. EEXIST is handed up as it is. The lease counts
+// from the beginning of the attempt, which is before the create, and so before
+// the moment that others count from.
+func (g *generations) claim(sig Signature, generation uint64, began time.Duration) (Outcome, error) {
+	nonce, err := encodeNonce(g.nonce)
+	if err != nil {
+		return Outcome{}, err
+	}
+	name := sig.claim(generation)
+	rec := record{state: stateClaimed, nonce: nonce, generation: generation}
+	f, err := inFan(g.fs, sig, func() (File, error) { return g.publish(name, rec) })
+	if err != nil {
+		return Outcome{}, givenUp(f, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return Outcome{}, givenUp(f, fmt.Errorf("stat %s: %w", name, err))
+	}
+	l := &generationsLease{g: g, sig: sig, rec: rec, file: f, nlink: info.Nlink}
+	l.expires.Store(int64(began + g.params.TTL - g.params.Slack))
+	if now := g.clock.Now(); now-began > g.params.Deadline || now >= l.Expires() {
+		return answer(Outcome{State: Held, Generation: generation, Owner: nonce}, l.Drop())
+	}
+	until := later(info.Mtime, info.Ctime).Add(g.params.TTL)
+	return Outcome{State: Won, Generation: generation, Until: until, Owner: nonce, Lease: l}, nil
+}
+
+// create is publish for a filesystem without links: create, then write. A
+// contender that dies between the two leaves an empty claim, which expires.
+func (g *generations) create(name string, rec record) (File, error) {
+	f, err := g.fs.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", name, err)
+	}
+	return f, writeRecord(f, name, rec, g.params.Sync)
+}

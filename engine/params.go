@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ParamsError means that the directory is in use with other options. One of
+// the two programs would take over what the other still holds, whichever has
+// the shorter time, so all have to be equal.
+type ParamsError struct {
+	Field        string
+	Ours, Theirs string
+	File         string
+}
+
+func (e *ParamsError) Error() string {
+	return fmt.Sprintf("%s is %s, but this directory is in use with %s (%s)", e.Field, e.Ours, e.Theirs, e.File)
+}
+
+const (
+	// paramsGrace is the age at which a parameters file that cannot be read
+	// is nobody's who is still writing it.
+	paramsGrace = time.Minute
+	paramsPoll  = 10 * time.Millisecond
+	paramsWait  = 2 * time.Second
+)
+
+func paramsName(n int) string { return fmt.Sprintf("params.gen%d", n) }
+
+// agree creates the file params.gen1 exclusively, or compares with the one
+// that is there. A file left torn by a crash gets a successor, as a claim
+// does; the highest counts.
+func agree(fs FS, o Options) error {
+	began := o.Clock.Now()
+	for n := 1; ; {
+		err := createParams(fs, o, n)
+		if !errors.Is(err, syscall.EEXIST) {
+			return err
+		}
+		next, err := compareParams(fs, o, n)
+		if err == nil && !next {
+			return nil
+		}
+		switch {
+		case next:
+			n++
+		case !errors.Is(err, errUnreadable):
+			return err
+		case o.Clock.Now()-began > paramsWait:
+			return fmt.Errorf("read %s: %w: %w; it is judged by its age after %v", paramsName(n), ErrUnknown, err, paramsGrace)
+		default:
+			if err := o.Clock.Sleep(context.Background(), paramsPoll); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func createParams(fs FS, o Options, n int) error {
+	nonce, err := encodeNonce(o.Nonce)
+	if err != nil {
+		return err
+	}
+	began := o.Clock.Now()
+	f, err := fs.Create(paramsName(n))
+	if err != nil {
+		return fmt.Errorf("create %s: %w", paramsName(n), err)
+	}
+	rec := record{state: stateDone, nonce: nonce, generation: uint64(n), body: o.describe()}
+	err = errors.Join(writeRecord(f, paramsName(n), rec, true), f.Close())
+	if err == nil && o.Clock.Now()-began > paramsGrace/2 {
+		err = fmt.Errorf("write %s: %w: it took too long", paramsName(n), ErrUnknown)
+	}
+	if err != nil {
+		return unknown(err)
+	}
+	return nil
+}
+
+// compareParams tells whether the next file is the one to look at.
+func compareParams(fs FS, o Options, n int) (next bool, err error) {
+	now, err := fs.Now()
+	if err != nil {
+		return false, unknown(err)
+	}
+	s, err := readSlot(fs, paramsName(n))
+	if err != nil {
+		return false, unknown(err)
+	}
+	next, err = exists(fs, paramsName(n+1))
+	if err != nil || next {
+		return next, unknown(err)
+	}
+	if !s.torn {
+		return false, differ(s.name, string(o.describe()), string(s.rec.body))
+	}
+	until, err := s.until(now, paramsGrace)
+	if err != nil {
+		return false, unknown(err)
+	}
+	if now.After(until) {
+		return true, nil
+	}
+	return false, errUnreadable
+}
+
+// describe lists what has to be equal, one to a line.
+func (o Options) describe() []byte {
+	return fmt.Appendf(nil, "Protocol %s\nTTL %v\nDeadline %v\nMargin %v\nSlack %v\nSync %v\n",
+		o.Protocol, o.TTL, o.Deadline, o.Margin, o.Slack, o.Sync)
+}
+
+func differ(file, ours, theirs string) error {
+	a, b := strings.Split(ours, "\n"), strings.Split(theirs, "\n")
+	for i := range max(len(a), len(b)) {
+		var mine, other string
+		if i < len(a) {
+			mine = a[i]
+		}
+		if i < len(b) {
+			other = b[i]
+		}
+		if mine != other {
+			field, value, _ := strings.Cut(mine, " ")
+			_, otherValue, _ := strings.Cut(other, " ")
+			return &ParamsError{Field: field, Ours: value, Theirs: otherValue, File: file}
+		}
+	}
+	return nil
+}

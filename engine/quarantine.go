@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// quarantine claims with a directory, <fan>/<sig>.lock. The owner's record is
+// in it, published whole: a private directory <sig>.new-<nonce> with the file
+// record in it is renamed to <sig>.lock/owner, which fails if an owner is
+// there. An expired lock is not removed but renamed to
+// <sig>.lock.stale-<claimed_at_ms>-<nonce>, both from the owner's record, and
+// stays there. So all who judge one lock rename it to one name, and whoever
+// comes late finds that name occupied:
+//
+//  1. A and B read the lock of C, who died: expired.
+//  2. A renames it to stale-C, makes its own, and executes.
+//  3. B renames the lock, which is now A's, to stale-C: ENOTEMPTY.
+//
+// It promises what generations does, but for the fencing token, which it has
+// not. It rests on mkdir, on rename-dir-occupied, for files on excl-create
+// (done), and on timestamps. Where a directory can be renamed onto one that is
+// not empty, step 3 succeeds and takes A's lock away. What was done can be
+// executed again where a look-up can miss the file that says so.
+//
+// A crash between mkdir and the rename leaves a lock without an owner. It is
+// judged by the same clock; before it is evicted it is given a record, in the
+// same way, so that it has a name to be evicted to and is not empty. If its
+// owner comes back first, the lock is the owner's; if later, the owner is
+// told.
+type quarantine struct {
+	reclaimer
+	clock Clock
+	nonce Nonce
+}
+
+func newQuarantine(e Env, r rules) *quarantine {
+	return &quarantine{reclaimer: reclaimer{fs: e.FS, params: e.Params, rules: r}, clock: e.Clock, nonce: e.Nonce}
+}
+
+func (s Signature) lock() string      { return s.path(".lock") }
+func (s Signature) ownerDir() string  { return s.lock() + "/owner" }
+func (s Signature) ownerFile() string { return s.ownerDir() + "/record" }
+
+func (q *quarantine) Try(sig Signature) (Outcome, error) {
+	began := q.clock.Now()
+	if out, done, err := readDone(q.fs, sig); done || err != nil {
+		return out, err
+	}
+	info, err := q.fs.Lstat(sig.lock())
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		return Outcome{}, unknown(err)
+	}
+	if err == nil {
+		if info.Kind != Directory {
+			return Outcome{}, unknown(&ForeignError{sig.lock(), info.Kind})
+		}
+		out, gone, err := q.evictExpired(sig, began)
+		if err != nil || !gone {
+			return out, err
+		}
+	}
+	return q.claim(sig, began)
+}
+
+// claim makes the lock and puts the owner's record into it. It is the record
+// that decides: the lock may have been evicted since, and be another's.
+func (q *quarantine) claim(sig Signature, began time.Duration) (Outcome, error) {
+	owner, err := q.prepare(sig, stateClaimed)
+	if err != nil {
+		return Outcome{}, unknown(err)
+	}
+	err = q.fs.Mkdir(sig.lock())
+	if err == nil {
+		err = q.publish(sig, owner)
+	}
+	if err != nil {
+		err = errors.Join(err, owner.discard(q.fs))
+		if isTaken(err) {
+			return Outcome{State: Held}, nil
+		}
+		return Outcome{}, unknown(fmt.Errorf("lock %s: %w", sig, err))
+	}
+	l := &quarantineLease{q: q, sig: sig, owner: owner}
+	l.expires.Store(int64(began + q.params.TTL - q.params.Slack))
+	out, done, err := readDone(q.fs, sig)
+	if done || err != nil {
+		return answer(out, errors.Join(err, l.Drop()))
+	}
+	if now := q.clock.Now(); now-began > q.params.Deadline || now >= l.Expires() {
+		return answer(Outcome{State: Held, Owner: owner.rec.nonce}, l.giveUp())
+	}
+	until := owner.made.Add(q.params.TTL)
+	return Outcome{State: Won, Until: until, Owner: owner.rec.nonce, Lease: l}, nil
+}
+
+// publish renames the private directory into the lock. An owner that is told
+// that another was faster may have been the faster one, with its first answer
+// lost: it looks for its nonce.
+func (q *quarantine) publish(sig Signature, o *lockOwner) error {
+	err := q.fs.Rename(o.dir, sig.ownerDir())
+	if !isTaken(err) {
+		return err
+	}
+	s, readErr := readSlot(q.fs, sig.ownerFile())
+	if readErr == nil && s.rec.nonce == o.rec.nonce && !s.torn {
+		return nil
+	}
+	return err
+}
+
+// isTaken is every errno by which mkdir and rename say that another was
+// faster: the name is taken, or the lock was evicted under its maker's feet.
+func isTaken(err error) bool {
+	return errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOENT)
+}
+
+// evictExpired gets an expired lock out of the way. The clock is read first,
+// for the reason given in generations.
+func (q *quarantine) evictExpired(sig Signature, began time.Duration) (Outcome, bool, error) {
+	now, err := q.fs.Now()
+	if err != nil {
+		return Outcome{}, false, unknown(fmt.Errorf("read the filesystem's clock: %w", err))
+	}
+	s, err := readSlot(q.fs, sig.ownerFile())
+	if errors.Is(err, syscall.ENOENT) {
+		return q.adoptExpired(sig, now, began)
+	}
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	out := Outcome{State: Held, Owner: s.rec.nonce}
+	if s.rec.state != stateDropped || s.torn {
+		out.Until, err = s.until(now, q.params.TTL)
+		if err != nil {
+			return Outcome{}, false, unknown(err)
+		}
+		if !now.After(out.Until) {
+			return out, false, nil
+		}
+	}
+	gone, err := q.evict(sig, staleName(sig, s), began)
+	return heldUnless(gone, err)
+}
+
+// adoptExpired gives an expired lock without an owner a record that says it
+// was given back, which the next attempt evicts like any other.
+func (q *quarantine) adoptExpired(sig Signature, now time.Time, began time.Duration) (Outcome, bool, error) {
+	info, err := q.fs.Lstat(sig.lock())
+	if errors.Is(err, syscall.ENOENT) {
+		return Outcome{State: Held}, true, nil
+	}
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	out := Outcome{State: Held}
+	out.Until, err = slot{name: sig.lock(), info: info}.until(now, q.params.TTL)
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	if !now.After(out.Until) {
+		return out, false, nil
+	}
+	o, err := q.prepare(sig, stateDropped)
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	if err := q.publish(sig, o); err != nil {
+		err = errors.Join(err, o.discard(q.fs))
+		if isTaken(err) {
+			return Outcome{State: Held}, false, nil
+		}
+		return Outcome{}, false, unknown(err)
+	}
+	gone, err := q.evict(sig, staleName(sig, slot{rec: o.rec}), began)
+	return heldUnless(gone, errors.Join(err, o.file.Close()))
+}
+
+func heldUnless(gone bool, err error) (Outcome, bool, error) {
+	if err != nil {
+		return Outcome{}, false, unknown(err)
+	}
+	return Outcome{State: Held}, gone, nil
+}
+
+// staleName is the same for all who judge one lock, and no other lock's. A
+// record that cannot be read has no nonce; the number of its inode stands in,
+// which no other file has while this one is in quarantine.
+func staleName(sig Signature, s slot) string {
+	id, at := s.rec.nonce, "0"
+	if s.torn {
+		id = "inode" + strconv.FormatUint(s.info.Ino, 10)
+	} else if _, err := strconv.ParseInt(string(s.rec.body), 10, 64); err == nil {
+		at = string(s.rec.body)
+	}
+	return sig.lock() + ".stale-" + at + "-" + id
+}
+
+// evict renames the lock, unless deciding on it took longer than anybody may
+// take, and stamps what it renamed: the moment of the eviction is when the
+// stamp was created. The lock is gone even if another was faster, but then it
+// may be another's by now.
+func (q *quarantine) evict(sig Signature, stale string, began time.Duration) (bool, error) {
+	if q.clock.Now()-began > q.params.Deadline {
+		return false, nil
+	}
+	err := q.fs.Rename(sig.lock(), stale)
+	if isTaken(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("evict %s: %w", sig.lock(), err)
+	}
+	if q.rules.eager {
+		return true, removeStale(q.fs, stale)
+	}
+	if q.rules.unstamped {
+		return true, nil
+	}
+	// Without a stamp it counts from when it is first seen without one.
+	_ = stamp(q.fs, stale)
+	return true, nil
+}
+
+// stampName is the file whose time is the eviction's.
+const stampName = "evicted"
+
+func stamp(fs FS, stale string) error {
+	f, err := fs.Create(stale + "/" + stampName)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
