@@ -29,14 +29,13 @@ const (
 
 // A contest is a race for something that only one may win.
 type contest struct {
-	op          string
-	control     string
-	controlName string
-	lost        []unix.Errno // what a loser is told
-	refusals    []unix.Errno // what everybody is told where the operation does not exist
-	overwrite   string       // an operation that takes the name whatever is there: control of the sequences; "" for no sequences
-	named       bool         // the round leaves an object under its name
-	loserKeeps  bool         // a loser's Saw is 1 if it still has what it came with
+	op         string
+	control    string
+	lost       []unix.Errno // what a loser is told
+	refusals   []unix.Errno // what everybody is told where the operation does not exist
+	overwrite  string       // an operation that takes the name whatever is there: control of the sequences; "" for no sequences
+	named      bool         // the round leaves an object under its name
+	loserKeeps bool         // a loser's Saw is 1 if it still has what it came with
 }
 
 // judge rules on one round. marks says that the filesystem keeps the marks by which an object's owner is known.
@@ -139,7 +138,7 @@ func (c *contest) run(ctx context.Context, b *Bench, f *result.Finding) {
 	if err == nil {
 		err = b.raceAll(ctx, total, f, func(r *race.Round) ruling { return c.judge(r, b.Routes, marks) })
 	}
-	decide(f, total, control, c.controlName, b.MinProof, err)
+	decide(f, total, control, b.MinProof, err)
 	if c.named && !marks && err == nil && f.Verdict != result.Unsupported {
 		f.Warnings = append(f.Warnings, "objects do not keep their maker's mark here: that they are the winner's was not tested")
 	}

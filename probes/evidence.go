@@ -147,13 +147,13 @@ func errnoName(errno uint32) string {
 
 // decide fills the finding from the evidence, the control's evidence, and the error that ended the measuring, if
 // any. It is pure: the same evidence gives the same finding.
-func decide(f *result.Finding, e, control *evidence, controlName string, minProof int, err error) {
+func decide(f *result.Finding, e, control *evidence, minProof int, err error) {
 	f.Rounds, f.Contested, f.Violations = e.rounds, e.contested, e.violations
 	f.Errnos, f.Kinds = e.errnos, e.kinds
 	f.Counterexample, f.Violated = e.example, e.violated
 	if control != nil {
 		f.Control = &result.Control{
-			Name: controlName, Rounds: control.rounds, Contested: control.contested,
+			Rounds: control.rounds, Contested: control.contested,
 			Violations: control.violations, FirstS: control.first.Seconds(),
 		}
 	}

@@ -32,7 +32,7 @@ var exclCreate = Probe{
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
-			op: "open-excl", control: "stat-then-create", controlName: "stat, then create without O_EXCL", overwrite: "open-truncate", named: true,
+			op: "open-excl", control: "stat-then-create", overwrite: "open-truncate", named: true,
 			lost: []unix.Errno{unix.EEXIST}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EINVAL},
 		}
 		c.run(ctx, b, f)

@@ -30,7 +30,7 @@ var link = Probe{
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
-			op: "link", control: "stat-then-rename", controlName: "stat, then a private file renamed over the name", overwrite: "rename-over", named: true,
+			op: "link", control: "stat-then-rename", overwrite: "rename-over", named: true,
 			lost: []unix.Errno{unix.EEXIST}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EPERM, unix.EINVAL, unix.EACCES, unix.EMLINK},
 		}
 		c.run(ctx, b, f)

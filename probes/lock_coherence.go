@@ -134,7 +134,7 @@ func runCoherence(ctx context.Context, b *Bench, f *result.Finding) {
 	if len(held) == 0 && err == nil {
 		total = refused
 	}
-	decide(f, total, control, "the same without the lock", b.MinProof, err)
+	decide(f, total, control, b.MinProof, err)
 	names := slices.Sorted(maps.Keys(held))
 	for _, name := range names {
 		unproved(f, name, held[name], control, b.MinProof)

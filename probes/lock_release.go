@@ -43,22 +43,21 @@ type release struct {
 }
 
 func (r release) String() string {
-	mode := "exclusive"
-	if r.shared {
-		mode = "shared"
-	}
-	return fmt.Sprintf("%s %s, %s", mode, r.kind.name, map[string]string{
+	return fmt.Sprintf("%s %s, %s", r.mode(), r.kind.name, map[string]string{
 		"close": "closed", "kill": "holder killed", "exec": "holder executed another program", "stay": "holder held on",
 	}[r.way])
 }
 
+func (r release) mode() string {
+	if r.shared {
+		return "shared"
+	}
+	return "exclusive"
+}
+
 // figure is the name of the slowest release in seconds.
 func (r release) figure() string {
-	mode := "exclusive"
-	if r.shared {
-		mode = "shared"
-	}
-	return strings.ReplaceAll(fmt.Sprintf("%s_%s_%s_slowest_s", r.kind.name, mode, r.way), "-", "_")
+	return strings.ReplaceAll(fmt.Sprintf("%s_%s_%s_slowest_s", r.kind.name, r.mode(), r.way), "-", "_")
 }
 
 // The kinds of violation.
@@ -117,7 +116,7 @@ func runRelease(ctx context.Context, b *Bench, f *result.Finding) {
 	if total.rounds == 0 {
 		total = refused
 	}
-	decide(f, total, control, "a holder that stays alive and holds on", 1, err)
+	decide(f, total, control, 1, err)
 	f.Upper95 = nil // a handful of scripted releases bounds no rate
 	conclude(f, total, control)
 }

@@ -157,7 +157,7 @@ func (b *Bench) withLocks(ctx context.Context, f *result.Finding) bool {
 		return true
 	}
 	e.add(&s.round, false, ruling{failed: true}, nil)
-	decide(f, e, nil, "", b.MinProof, s.err)
+	decide(f, e, nil, b.MinProof, s.err)
 	return false
 }
 
@@ -245,7 +245,7 @@ func runLock(kind string) func(context.Context, *Bench, *result.Finding) {
 		if !b.withLocks(ctx, f) {
 			return
 		}
-		c := contest{op: kind, control: "no-lock", controlName: "a lock that is not taken", lost: lockBusy, refusals: lockRefusals}
+		c := contest{op: kind, control: "no-lock", lost: lockBusy, refusals: lockRefusals}
 		c.run(ctx, b, f)
 		f.Class = lockClass(f)
 	}

@@ -27,7 +27,7 @@ var mkdir = Probe{
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
-			op: "mkdir", control: "stat-then-mkdir-p", controlName: "stat, then mkdir that takes an existing directory for success", overwrite: "mkdir-p", named: true,
+			op: "mkdir", control: "stat-then-mkdir-p", overwrite: "mkdir-p", named: true,
 			lost: []unix.Errno{unix.EEXIST}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EPERM, unix.EINVAL},
 		}
 		c.run(ctx, b, f)

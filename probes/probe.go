@@ -87,6 +87,9 @@ func Run(ctx context.Context, p Probe, b Bench) result.Finding {
 	b.Time *= time.Duration(max(1, p.Weight))
 	began := time.Now()
 	p.Run(ctx, &b, &f)
+	if f.Control != nil {
+		f.Control.Name = p.Control
+	}
 	f.DurationS = time.Since(began).Seconds()
 	f.Advice = advice(&p, &f)
 	return f

@@ -55,7 +55,7 @@ func runPublish(ctx context.Context, b *Bench, f *result.Finding) {
 	if len(ways) == 0 && err == nil {
 		total = refused
 	}
-	decide(f, total, control, "exclusive create, then write", b.MinProof, err)
+	decide(f, total, control, b.MinProof, err)
 	for _, op := range slices.Sorted(maps.Keys(ways)) {
 		unproved(f, op, ways[op], control, b.MinProof)
 	}

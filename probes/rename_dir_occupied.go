@@ -30,7 +30,7 @@ var renameDirOccupied = Probe{
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
-			op: "rename-dir", control: "stat-then-rename-empty-dir", controlName: "stat, then rename of an empty directory, which replaces an empty one",
+			op: "rename-dir", control: "stat-then-rename-empty-dir",
 			overwrite: "rename-dir-after-emptying", named: true,
 			lost: []unix.Errno{unix.EEXIST, unix.ENOTEMPTY}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EINVAL, unix.EPERM, unix.EXDEV},
 			loserKeeps: true,

@@ -25,7 +25,7 @@ var renameNoreplace = Probe{
 	}),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
-			op: "rename-noreplace", control: "stat-then-rename", controlName: "stat, then rename without RENAME_NOREPLACE", overwrite: "rename-over", named: true,
+			op: "rename-noreplace", control: "stat-then-rename", overwrite: "rename-over", named: true,
 			lost: []unix.Errno{unix.EEXIST}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EINVAL, unix.EPERM},
 		}
 		c.run(ctx, b, f)

@@ -26,7 +26,7 @@ var renameReplace = Probe{
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		w := watch{op: "rename-replace", control: "unlink-then-rename", mustBe: true, refusals: []unix.Errno{unix.EPERM, unix.EEXIST, unix.EOPNOTSUPP, unix.ENOSYS}}
 		e, control, err := w.race(ctx, b, f)
-		decide(f, e, control, "unlink, then rename", b.MinProof, err)
+		decide(f, e, control, b.MinProof, err)
 	},
 }
 

@@ -28,7 +28,7 @@ var symlink = Probe{
 	),
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
-			op: "symlink", control: "lstat-then-ln-sf", controlName: "lstat, then a prepared symlink renamed over the name", overwrite: "ln-sf", named: true,
+			op: "symlink", control: "lstat-then-ln-sf", overwrite: "ln-sf", named: true,
 			lost: []unix.Errno{unix.EEXIST}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EPERM, unix.EINVAL, unix.EACCES},
 		}
 		c.run(ctx, b, f)

@@ -3,6 +3,7 @@ package race
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -32,7 +33,7 @@ func Contend(ops []Op) {
 }
 
 func contend(ops []Op, id, cpu string) error {
-	lockThread()
+	runtime.LockOSThread()
 	i, err := strconv.Atoi(id)
 	if err != nil || i < 0 || i >= MaxContenders {
 		return fmt.Errorf("contender number %q", id)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,7 +100,7 @@ func Start(cfg Config) (*Line, error) {
 // spawner runs what starts processes on one thread that stays: Pdeathsig fires when the thread that created the
 // child ends, not the process (go.dev/issue/27505).
 func spawner(do <-chan func()) {
-	lockThread()
+	runtime.LockOSThread()
 	for f := range do {
 		f()
 	}

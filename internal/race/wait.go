@@ -1,7 +1,6 @@
 package race
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -175,5 +174,3 @@ func (r *runner) arrive(seq uint32) bool {
 	}
 	return r.sh.gen.wait(r.sh, seq, shareCPU)
 }
-
-func lockThread() { runtime.LockOSThread() }
