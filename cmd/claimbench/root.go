@@ -75,7 +75,7 @@ Exit status: 0 every required promise holds, 1 at least one does not, 3 unproven
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return seeHelp(cmd, err) })
-	root.AddCommand(surveyCommand(), probeCommand(), reportCommand(), docsCommand(), versionCommand())
+	root.AddCommand(surveyCommand(), probeCommand(), exploreCommand(), reportCommand(), docsCommand(), versionCommand())
 	return root
 }
 
