@@ -56,7 +56,8 @@ func isVocabulary(v reflect.Value, at []string) bool {
 	switch at[len(at)-1] {
 	case "schema", "version", "commit", "go", "kernel", "os", "arch", "cpus_allowed", "container",
 		"virtualization", "clock", "ntp", "pid_namespace", "fstype", "superblock", "net_namespace", "local_lock",
-		"promise", "class", "kind", "operation", "phase", "errno":
+		"promise", "class", "kind", "operation", "phase", "errno",
+		"workload", "protocol", "variant", "settings", "outcome":
 		return true
 	}
 	return false

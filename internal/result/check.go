@@ -37,6 +37,11 @@ func (f *File) check() error {
 				first = cmp.Or(first, fmt.Errorf("/targets/%d/findings/%d: %w", i, j, err))
 			}
 		}
+		for j := range target.Bench {
+			if err := target.Bench[j].check(); err != nil {
+				first = cmp.Or(first, fmt.Errorf("/targets/%d/bench/%d: %w", i, j, err))
+			}
+		}
 	}
 	return first
 }
@@ -51,6 +56,8 @@ func checkLeaf(v reflect.Value) error {
 		return oneOf(Verdict(v.String()), Verdicts())
 	case v.Type() == reflect.TypeFor[Scope]():
 		return oneOf(Scope(v.String()), Scopes())
+	case v.Type() == reflect.TypeFor[Safety]():
+		return oneOf(Safety(v.String()), []Safety{ProtocolSafe, ProtocolUnsafe, ProtocolUnproven})
 	}
 	return nil
 }
@@ -76,6 +83,23 @@ func (f *Finding) check() error {
 		return fmt.Errorf("%d contested of %d rounds", f.Contested, f.Rounds)
 	case f.Upper95 != nil && (*f.Upper95 < 0 || *f.Upper95 > 1):
 		return fmt.Errorf("upper95 is %v, want a rate", *f.Upper95)
+	}
+	return nil
+}
+
+func (b *Bench) check() error {
+	switch {
+	case b.Workload == "", b.Protocol == "":
+		return errors.New("workload or protocol is empty")
+	case b.Contested > b.Trials:
+		return fmt.Errorf("%d contested of %d trials", b.Contested, b.Trials)
+	case b.Duplicates > b.Executed:
+		return fmt.Errorf("%d duplicates of %d executions", b.Duplicates, b.Executed)
+	}
+	for _, n := range []int{b.Contenders, b.Keys, b.Trials, b.Void, b.Attempts, b.Expected, b.Executed, b.Duplicates, b.Missed, b.Blocked, b.Overlaps, b.Refused, b.Accepted, b.Contested} {
+		if n < 0 {
+			return errors.New("a count is negative")
+		}
 	}
 	return nil
 }

@@ -45,6 +45,8 @@ func fill(v reflect.Value, n *int) {
 			v.SetString(string(Broken))
 		case reflect.TypeFor[Scope]():
 			v.SetString(string(ScopeClient))
+		case reflect.TypeFor[Safety]():
+			v.SetString(string(ProtocolUnsafe))
 		}
 	case reflect.Bool:
 		v.SetBool(true)

@@ -64,6 +64,109 @@ type Target struct {
 	Warnings []string  `json:"warnings,omitempty"`
 	Findings []Finding `json:"findings"`
 
+	Protocols []Protocol `json:"protocols,omitempty"` // what the findings and the bench say of each protocol here
+	Bench     []Bench    `json:"bench,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A Safety is what a survey says of a protocol on a target. The zero value is none; saving it is an error.
+type Safety string
+
+// What a protocol can be.
+const (
+	ProtocolSafe     Safety = "safe"
+	ProtocolUnsafe   Safety = "unsafe"
+	ProtocolUnproven Safety = "unproven"
+)
+
+// A Protocol is whether one claim protocol may be used on the target: the promises that it requires, as the
+// explorer found them, joined with what the probes found of them, and overridden by any duplicate that was measured.
+type Protocol struct {
+	Name    string   `json:"name"`
+	Verdict Safety   `json:"verdict"`
+	Scope   Scope    `json:"scope"`
+	Because []string `json:"because"`          // in words, what decided it first
+	Advice  string   `json:"advice,omitempty"` // what to change, for every verdict but safe
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A Bench is one workload with one protocol: real contenders, real deaths, the real directory. A trial that cannot be
+// judged, because a contender died of something else or the directory was taken away, is void: it is in Void, with the
+// reason in Voided, and in no other count.
+type Bench struct {
+	Workload   string `json:"workload"`
+	Protocol   string `json:"protocol"`
+	Variant    string `json:"variant,omitempty"` // of the workload: an interleaving, a number of keys
+	Control    bool   `json:"control,omitzero"`  // the protocol is known to be wrong, and must be flagged
+	Scope      Scope  `json:"scope"`
+	Contenders int    `json:"contenders"`
+	Keys       int    `json:"keys"`   // of a trial
+	Trials     int    `json:"trials"` // that were judged
+	Void       int    `json:"void,omitzero"`
+	Attempts   int    `json:"attempts"`          // to claim
+	Expected   int    `json:"expected"`          // executions, if each key is executed once
+	Executed   int    `json:"executed"`          // executions that began
+	Duplicates int    `json:"duplicates"`        // executions of what was done, or is being done under a good lease
+	Missed     int    `json:"missed"`            // keys that nobody finished in time
+	Blocked    int    `json:"blocked"`           // keys refused because of another key
+	Overlaps   int    `json:"overlaps"`          // executions beside one whose lease had run out: no violation, see fencing
+	Refused    int    `json:"refused,omitzero"`  // late writes that the fencing sink turned away
+	Accepted   int    `json:"accepted,omitzero"` // late writes that it let through
+	Contested  int    `json:"contested"`         // trials in which the winner's claim overlapped another's
+
+	LatencyUS  *Latency `json:"latency_us,omitempty"`  // of a claim that was won
+	TakeoverMS *Latency `json:"takeover_ms,omitempty"` // from a death to its successor's execution
+	ClaimsPerS float64  `json:"claims_per_s,omitzero"` // won and done, all contenders together
+	Exponent   *float64 `json:"exponent,omitempty"`    // of the growth of latency with the number of keys
+	Settings   string   `json:"settings,omitempty"`    // of a peer: journal mode, synchronous and the like
+
+	Voided         []string        `json:"voided,omitempty"` // why trials are void, each reason once
+	Counterexample *ClaimViolation `json:"counterexample,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A Latency is the distribution of a duration. A percentile that the sample cannot carry is absent.
+type Latency struct {
+	N       int       `json:"n"`
+	P50     float64   `json:"p50"`
+	P99     *float64  `json:"p99,omitempty"`
+	P999    *float64  `json:"p999,omitempty"`
+	Max     float64   `json:"max"`
+	Samples []float64 `json:"samples,omitempty"` // medians of single trials, to compare runs with
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A ClaimViolation is one trial gone wrong, in words and as raw records.
+type ClaimViolation struct {
+	Kind     string    `json:"kind"` // duplicate, missed, blocked or not-linearizable
+	Sentence string    `json:"sentence"`
+	Trial    int       `json:"trial"`
+	Attempts []Attempt `json:"attempts"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// An Attempt is what one contender did about one key. Times are CLOCK_MONOTONIC of one kernel, in nanoseconds, 0 for
+// what did not happen.
+type Attempt struct {
+	Contender  int    `json:"contender"`
+	Route      int    `json:"route"`
+	PID        int    `json:"pid,omitzero"`
+	Key        int    `json:"key"`
+	Invoke     int64  `json:"invoke_ns"` // of the last attempt to claim it
+	Return     int64  `json:"return_ns"`
+	Outcome    string `json:"outcome"` // won, held, done, unknown; "" if it did not return
+	Generation uint64 `json:"generation,omitzero"`
+	Expires    int64  `json:"expires_ns,omitzero"` // of the lease
+	Began      int64  `json:"began_ns,omitzero"`   // the execution
+	Ended      int64  `json:"ended_ns,omitzero"`
+	Done       int64  `json:"done_ns,omitzero"` // recorded as done, and told so
+	Died       int64  `json:"died_ns,omitzero"`
+
 	Unknown jsontext.Value `json:",embed"`
 }
 
