@@ -53,6 +53,7 @@ func TestTheAcceptanceTestSeesViolations(t *testing.T) {
 		{"a field of a larger seam", "generations.go", "	fs     FS\n", "	fs     FS\n	full   FullFS\n", "mentions FullFS"},
 		{"another protocol's function", "generations.go", "began := g.clock.Now()", "began := g.clock.Now(); _ = removeStale", "reclaim.go"},
 		{"a lock", "generations_lease.go", "start := l.g.clock.Now()", "start := l.g.clock.Now(); var lock LockFile; _ = lock.TryLock()", "LockFile"},
+		{"a function in a variable", "write.go", "func givenUp(f File, err error) error {\n", "var remove = os.Remove\n\nfunc givenUp(f File, err error) error {\n\t_ = remove\n", "reaches os.Remove"},
 		{"an import", "generations.go", "import (\n", "import (\n\t_ \"os/exec\"\n", "imports os/exec"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,7 +111,7 @@ func violations(t *testing.T, planted map[string]string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reach{fset: fset, info: info, pkg: pkg, decls: map[types.Object]*ast.FuncDecl{}, seen: map[types.Object]bool{}, found: map[string]bool{}}
+	r := &reach{fset: fset, info: info, pkg: pkg, decls: map[types.Object]ast.Node{}, seen: map[types.Object]bool{}, found: map[string]bool{}}
 	r.roots(files)
 	r.seam()
 	found := make([]string, 0, len(r.found))
@@ -127,7 +128,7 @@ type reach struct {
 	fset  *token.FileSet
 	info  *types.Info
 	pkg   *types.Package
-	decls map[types.Object]*ast.FuncDecl
+	decls map[types.Object]ast.Node // functions, and variables of the package
 	seen  map[types.Object]bool
 	found map[string]bool
 }
@@ -136,9 +137,7 @@ func (r *reach) roots(files []*ast.File) {
 	var roots []*ast.File
 	for _, f := range files {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok {
-				r.decls[r.info.Defs[fn.Name]] = fn
-			}
+			r.declare(d)
 		}
 		for _, name := range generationsFiles {
 			if r.fset.Position(f.Package).Filename == name {
@@ -157,6 +156,21 @@ func (r *reach) roots(files []*ast.File) {
 			}
 		}
 		r.walk(f)
+	}
+}
+
+func (r *reach) declare(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		r.decls[r.info.Defs[d.Name]] = d
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if values, ok := spec.(*ast.ValueSpec); ok {
+				for _, name := range values.Names {
+					r.decls[r.info.Defs[name]] = values
+				}
+			}
+		}
 	}
 }
 
@@ -185,6 +199,10 @@ func (r *reach) use(n *ast.Ident, o types.Object) {
 	case *types.Var:
 		if named := typeName(o.Type()); powerful[named] {
 			r.report(n, "has a %s", named)
+		}
+		if decl := r.decls[o]; decl != nil && !r.seen[o] {
+			r.seen[o] = true
+			r.walk(decl)
 		}
 	case *types.Func:
 		r.call(n, o.Origin())

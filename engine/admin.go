@@ -12,9 +12,9 @@ import (
 // not keep a directory busy for long.
 const reclaimBatch = 1000
 
-// Quarantines lists what evicted and dead contenders left in a claim
-// directory, and why it may not go yet. The parameters are those that the
-// directory is in use with. generations leaves nothing.
+// Quarantines lists what evicted and dead contenders left in a claim directory,
+// and why it may not go yet. It takes the times from the directory's parameters
+// file. generations leaves nothing.
 func Quarantines(dir string) ([]Quarantine, error) {
 	var all []Quarantine
 	err := withReclaimer(dir, func(r reclaimer) (err error) {
@@ -24,8 +24,9 @@ func Quarantines(dir string) ([]Quarantine, error) {
 	return all, err
 }
 
-// Reclaim removes of it what nobody can be after any more, at most 1000 at a
-// time. It is for a job that runs now and then; claims do not need it.
+// Reclaim removes those of them that nobody can still act on, at most 1000 in
+// one call. What cannot be removed is reported in the error and does not keep
+// the rest. It is for a job that runs now and then; claims do not need it.
 func Reclaim(dir string) (Reclaimed, error) {
 	var done Reclaimed
 	err := withReclaimer(dir, func(r reclaimer) (err error) {

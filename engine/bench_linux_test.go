@@ -49,7 +49,7 @@ func BenchmarkClaimAndDone(b *testing.B) {
 				key := Key{"ours", strconv.Itoa(n)}
 				other := Key{"theirs", strconv.Itoa(n)}.Sign()
 				claimName, doneName := other.claim(1), other.claim(2)
-				calls := func() { rawClaimAndDone(b, raw.root, claimName, doneName) }
+				calls := func() { rawClaimAndDone(b, int(raw.root.Fd()), claimName, doneName) }
 				claims := func() { claimAndDone(b, g, key) }
 				// Whoever comes second finds the caches warm.
 				if n%2 == 0 {
@@ -104,13 +104,13 @@ var rawRecord = record{state: stateClaimed, nonce: "00112233445566778899aabbccdd
 
 func rawClaimAndDone(b *testing.B, dir int, claim, done string) {
 	const flags = unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	var st unix.Stat_t
+	var st unix.Statx_t
 	var ts unix.Timespec
 	must(b, unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts))
 	fd, err := unix.Openat(dir, claim, flags, 0o666)
 	must(b, err)
 	rawWrite(b, fd)
-	must(b, unix.Fstat(fd, &st))
+	must(b, unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_BASIC_STATS, &st))
 	must(b, unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts))
 	next, err := unix.Openat(dir, done, flags, 0o666)
 	must(b, err)

@@ -17,8 +17,7 @@ type claimFile struct {
 	clock  Clock
 	nonce  Nonce
 	params Params
-	// forever says that a claim has no end, so that only its owner may remove
-	// it.
+	// forever says that a claim does not expire. Only its owner removes it.
 	forever bool
 }
 
@@ -28,9 +27,9 @@ func newClaimFile(e Env) claimFile {
 
 func (s Signature) onlyClaim() string { return s.path(".claim") }
 
-// create makes the claim file with the call that is given, and asks again
-// whether the key is done: the former owner may have finished since the last
-// look. EEXIST is handed up as it is.
+// create makes the claim file with the given call, and looks again whether the
+// key is done: the former owner may have finished since the last look. EEXIST is
+// returned as it is.
 func (c claimFile) create(sig Signature, call func(string) (File, error), began time.Duration) (Outcome, error) {
 	nonce, err := encodeNonce(c.nonce)
 	if err != nil {
@@ -90,8 +89,9 @@ func (c claimFile) judge(sig Signature) (Outcome, bool, error) {
 	return out, now.After(out.Until), nil
 }
 
-// replace is the take-over by name: remove whatever the claim is by now, and
-// create it anew. That it may be another's by now is what breaks excl-unlink.
+// replace takes over by name: it removes whatever file has the claim's name by
+// now, and creates the claim anew. That the file may be another's by now is what
+// breaks excl-unlink.
 func (c claimFile) replace(sig Signature, began time.Duration) (Outcome, error) {
 	err := c.fs.Unlink(sig.onlyClaim())
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
@@ -100,7 +100,7 @@ func (c claimFile) replace(sig Signature, began time.Duration) (Outcome, error) 
 	return heldIfExists(c.create(sig, c.fs.Create, began))
 }
 
-// heldIfExists reads EEXIST as what it is: another was faster.
+// heldIfExists turns EEXIST into Held: another was faster.
 func heldIfExists(out Outcome, err error) (Outcome, error) {
 	if errors.Is(err, syscall.EEXIST) {
 		return Outcome{State: Held}, nil
@@ -108,7 +108,7 @@ func heldIfExists(out Outcome, err error) (Outcome, error) {
 	return out, err
 }
 
-// underLock runs the take-over while holding the sentinel, if it is free.
+// underLock runs the take-over with a flock on the sentinel, if that is free.
 func (c claimFile) underLock(sentinel string, takeOver func() (Outcome, error)) (Outcome, error) {
 	lock, err := c.fs.OpenLock(sentinel)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c claimFile) underLock(sentinel string, takeOver func() (Outcome, error)) 
 		return Outcome{}, unknown(errors.Join(fmt.Errorf("flock %s: %w", sentinel, err), lock.Close()))
 	}
 	out, err := takeOver()
-	// A close that fails releases the lock all the same, and what was won
-	// does not rest on the lock any more.
+	// A close that fails releases the lock all the same, and a claim that was
+	// won does not depend on the lock any more.
 	_ = lock.Close()
 	return out, err
 }
@@ -133,9 +133,10 @@ type claimFileLease struct {
 	sig     Signature
 	expires atomic.Int64
 
-	mu   sync.Mutex
-	rec  record
-	file File // nil once the claim was done or dropped
+	mu        sync.Mutex
+	rec       record
+	file      File // nil once the claim was done or dropped
+	mayBeDone bool // Done was tried and its effect is not known
 }
 
 func (l *claimFileLease) Expires() time.Duration {
@@ -198,33 +199,40 @@ func (l *claimFileLease) Done(body []byte) error {
 		return err
 	}
 	l.rec.body = body
-	if err := writeDone(l.c.fs, l.sig, l.rec, l.c.params.Sync); err != nil {
+	err := writeDone(l.c.fs, l.sig, l.rec, l.c.params.Sync)
+	l.mayBeDone = errors.Is(err, ErrUnknown)
+	if err != nil {
 		return err
 	}
 	l.rec.state = stateDone
-	// Nothing was written through it that is not known to be there by now.
+	// All that was written is known to be there, so a failing close says
+	// nothing.
 	_ = l.file.Close()
 	l.file = nil
 	return nil
 }
 
-// Drop marks the held file, whatever its name stands for by now. A claim
-// without an end has nobody who would look at the mark, and is removed: only
-// its owner ever does that.
+// Drop marks the held file, whatever its name stands for by now. Nobody would
+// look at the mark of a claim that does not expire, so that claim is removed.
 func (l *claimFileLease) Drop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
 		return nil
 	}
+	err := l.giveBack()
+	err = errors.Join(err, l.file.Close())
+	l.file = nil
+	return unknown(err)
+}
+
+func (l *claimFileLease) giveBack() error {
+	if l.mayBeDone {
+		return errMayBeDone(l.sig.onlyClaim())
+	}
 	_, err := l.file.WriteAt([]byte{stateDropped}, 0)
 	if l.c.forever {
 		err = errors.Join(err, l.c.fs.Unlink(l.sig.onlyClaim()))
 	}
-	err = errors.Join(err, l.file.Close())
-	l.file = nil
-	if err != nil {
-		return unknown(fmt.Errorf("drop %s: %w", l.sig.onlyClaim(), err))
-	}
-	return nil
+	return err
 }

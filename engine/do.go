@@ -21,7 +21,8 @@ type Token struct {
 }
 
 // Record says what to record when the work is done, at most MaxRecord bytes.
-// Whoever asks for the key afterwards is told.
+// Whoever asks for the key afterwards is told. A longer record makes Do return
+// a *RecordError and give the key back, as if the work had failed.
 func (t Token) Record(p []byte) { *t.record = append([]byte(nil), p...) }
 
 // Do gets the work on the key done once: by this call, which runs it, or by
@@ -30,12 +31,15 @@ func (t Token) Record(p []byte) { *t.record = append([]byte(nil), p...) }
 //
 // The lease is renewed while the work runs. When it is lost all the same, the
 // context of the work ends with ErrLost as its cause, and another contender
-// may start on the same key: work must then stop, and what it still writes be
-// refused by its Generation.
+// may start on the same key. The work must then stop, and what it still writes
+// has to be refused by its Generation.
 //
 // If the work returns an error or panics, the key can be claimed again at
-// once, and Do returns the error. Do also returns when its own context ends,
-// and with an error when it cannot know who holds the key.
+// once, and Do returns the error. Do returns an error as well when it cannot
+// know who holds the key, or whether the work counts as done (ErrUnknown).
+//
+// While Do waits it returns as soon as its context ends. Once the work runs, Do
+// returns after the work has, and after the filesystem has answered.
 func (g *Guard) Do(ctx context.Context, key Key, work func(context.Context, Token) error) (Outcome, error) {
 	for {
 		out, err := g.Claim(ctx, key)
@@ -46,8 +50,8 @@ func (g *Guard) Do(ctx context.Context, key Key, work func(context.Context, Toke
 			return g.run(ctx, key.Sign(), out, work)
 		}
 		if out.State == Won {
-			// Stopped for so long between winning and here that others may
-			// take over. Once they have, this changes nothing.
+			// This program was stopped for so long since it won that others may
+			// take over. If they have, Drop changes nothing.
 			if err := out.Lease.Drop(); err != nil {
 				return Outcome{}, err
 			}
@@ -59,8 +63,8 @@ func (g *Guard) Do(ctx context.Context, key Key, work func(context.Context, Toke
 	}
 }
 
-// jitter keeps contenders that were refused together from coming back
-// together. It is never longer than d.
+// jitter is between half of d and d, at random, so that contenders that were
+// refused together do not come back together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 func (g *Guard) run(ctx context.Context, sig Signature, out Outcome, work func(context.Context, Token) error) (Outcome, error) {
@@ -72,13 +76,15 @@ func (g *Guard) run(ctx context.Context, sig Signature, out Outcome, work func(c
 		return out, errors.Join(err, out.Lease.Drop())
 	}
 	if err := g.finish(ctx, out.Lease, rec); err != nil {
+		// The first error says all; this closes the files of the claim.
+		_ = out.Lease.Drop()
 		return out, fmt.Errorf("record that %s is done: %w", sig, err)
 	}
 	out.Record = rec
 	return out, nil
 }
 
-// finish tries again where the answer was no answer.
+// finish tries again while the outcome is not known.
 func (g *Guard) finish(ctx context.Context, lease Lease, rec []byte) error {
 	const tries = 3
 	var err error
@@ -93,8 +99,8 @@ func (g *Guard) finish(ctx context.Context, lease Lease, rec []byte) error {
 	return err
 }
 
-// keep runs the work and renews the lease until the work has returned, which
-// may be some time after its context ended.
+// keep runs the work, and renews the lease until the work has returned. That may
+// be some time after its context ended.
 func (g *Guard) keep(ctx context.Context, lease Lease, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -122,8 +128,8 @@ func dropOnPanic(lease Lease, work func() error) error {
 	return err
 }
 
-// renew is the heartbeat. A renewal that is not answered, or with an error
-// that says nothing, is tried again for as long as the lease lasts.
+// renew is the heartbeat. After an error that does not mean ErrLost it tries
+// again, for as long as the lease lasts.
 func (g *Guard) renew(working context.Context, lease Lease, cancel context.CancelCauseFunc) {
 	every := (g.options.TTL - g.options.Slack) / 3
 	for g.options.Clock.Sleep(working, every) == nil {
@@ -135,8 +141,8 @@ func (g *Guard) renew(working context.Context, lease Lease, cancel context.Cance
 }
 
 // watch ends the work when the lease runs out, even while a renewal hangs. It
-// looks more often than that needs, because a timer does not count the time
-// that a host was suspended, and the lease does.
+// does not sleep to the end of the lease in one go, because a timer does not
+// count the time that the host was suspended, and the lease does.
 func (g *Guard) watch(working context.Context, lease Lease, cancel context.CancelCauseFunc) {
 	step := (g.options.TTL - g.options.Slack) / 8
 	for {

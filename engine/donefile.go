@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// The protocols whose claims can go away keep what is done for ever in a file
-// of its own, <fan>/<sig>.done. Its name is enough: a torn one counts as well.
+// The protocols whose claims can be removed keep the done record in a file of
+// its own, <fan>/<sig>.done, which stays for ever. That it exists is enough: a
+// torn one counts as well.
 
 func (s Signature) done() string { return s.path(".done") }
 

@@ -6,8 +6,9 @@ import (
 )
 
 // exclUnlink removes an expired claim and creates it anew. It rests on
-// excl-create and timestamps, and no filesystem makes it right: unlink removes
-// what the name is by then, not what was judged.
+// excl-create and timestamps, and promises one owner only until a claim has
+// expired. No filesystem makes that right: unlink removes what has the name by
+// then, not what was judged.
 //
 //  1. A and B read the claim of C, who died: expired.
 //  2. A unlinks it, creates its own, and executes.

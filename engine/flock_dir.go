@@ -8,17 +8,18 @@ import (
 // sentinel is the one file that flock-dir locks.
 const sentinel = "sentinel.flock"
 
-// flockDir is excl-unlink with the removal under a lock on one sentinel of the
-// whole directory. It rests on excl-create, timestamps and flock, and the lock
-// cures nothing, since the claim was judged before it was taken:
+// flockDir is excl-unlink with the removal under a flock on one sentinel for the
+// whole directory. It rests on excl-create, timestamps, flock and lock-release,
+// and promises no more than excl-unlink: the claim was judged before the lock
+// was taken.
 //
 //  1. A and B read the claim of C, who died: expired.
 //  2. A locks, unlinks it, creates its own, unlocks, and executes.
 //  3. B locks, unlinks the claim, which is now A's, creates its own, unlocks,
 //     and executes.
 //
-// The sentinel is another's as well whenever another takes over an unrelated
-// key: then this key is refused, though nobody holds it.
+// Whoever takes over an unrelated key holds the same sentinel. Meanwhile this
+// key is refused, though nobody holds it.
 type flockDir struct{ claimFile }
 
 func (p flockDir) Try(sig Signature) (Outcome, error) {

@@ -8,15 +8,26 @@ import (
 	"time"
 )
 
-// flockHeld holds a lock on <fan>/<sig>.flock for as long as the work lasts.
-// There is no TTL and no clock: the kernel releases the lock of the dead. It
-// promises at most one execution at a time, take-over at once after a death,
+// flockHeld holds a flock on <fan>/<sig>.flock for as long as the work lasts.
+// There is no TTL and no clock: the kernel releases the lock of a dead process.
+// It promises at most one execution at a time, take-over at once after a death,
 // and, unlike a lease, no overlap after a stall. It rests on flock,
-// lock-release and excl-create. Where flock excludes nobody, or only the
-// processes of one mount:
+// lock-release, excl-create and visibility. Where flock excludes nobody, or only
+// the processes of one mount:
 //
 //  1. A locks, and executes.
 //  2. B locks as well, and executes.
+//
+// Where a look-up can miss the file that says that the key is done:
+//
+//  1. B looks: not done.
+//  2. A locks, executes, records that the key is done, and unlocks.
+//  3. B locks, is told again what it looked up before, and executes.
+//
+// A server that does not hear of a client, for longer than its own lease (90 s
+// over NFSv4), takes the client's locks away. Renew finds that out only where
+// the client then fails calls on the locked descriptor; and there is no fencing
+// token to refuse the late writer.
 type flockHeld struct {
 	fs     FullFS
 	nonce  Nonce
@@ -45,11 +56,15 @@ func (p flockHeld) Try(sig Signature) (Outcome, error) {
 	return answer(out, err)
 }
 
-// locked is what has to be asked again under the lock: whether the file still
-// has its name, for a cleaner may have removed it while it was waited for, and
-// whether the former holder finished.
+// locked looks again, now under the lock: whether the file still has its name,
+// as a cleaner may have removed it since it was opened, and whether the former
+// holder finished.
 func (p flockHeld) locked(sig Signature, lock LockFile) (Outcome, error) {
-	named, err := stillNamed(p.fs, lock, sig.flock())
+	held, err := lock.Stat()
+	if err != nil {
+		return Outcome{}, unknown(fmt.Errorf("stat %s: %w", sig.flock(), err))
+	}
+	named, err := stillNamed(p.fs, held, sig.flock())
 	if err != nil {
 		return Outcome{}, unknown(err)
 	}
@@ -78,11 +93,7 @@ func (p flockHeld) open(sig Signature) (LockFile, error) {
 	return p.fs.OpenLock(sig.flock())
 }
 
-func stillNamed(fs FS, lock LockFile, name string) (bool, error) {
-	held, err := lock.Stat()
-	if err != nil {
-		return false, fmt.Errorf("stat %s: %w", name, err)
-	}
+func stillNamed(fs FS, held Info, name string) (bool, error) {
 	named, err := fs.Lstat(name)
 	if errors.Is(err, syscall.ENOENT) {
 		return false, nil
@@ -101,14 +112,21 @@ type flockLease struct {
 
 func (l *flockLease) Expires() time.Duration { return Never }
 
-// Renew finds a sentinel that was removed: others then lock another file.
+// Renew finds out whether the sentinel was removed: others then lock another
+// file. An error of the held descriptor is how a client tells that the server
+// took its locks away. As this lease does not expire, nothing else would end the
+// work.
 func (l *flockLease) Renew() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lock == nil {
 		return fmt.Errorf("renew %s: %w", l.sig.flock(), ErrLost)
 	}
-	named, err := stillNamed(l.p.fs, l.lock, l.sig.flock())
+	held, err := l.lock.Stat()
+	if err != nil {
+		return fmt.Errorf("renew %s: %w: %w", l.sig.flock(), ErrLost, err)
+	}
+	named, err := stillNamed(l.p.fs, held, l.sig.flock())
 	if err == nil && !named {
 		return fmt.Errorf("renew %s: %w: somebody removed the file", l.sig.flock(), ErrLost)
 	}

@@ -9,9 +9,14 @@ import (
 // has lost its name excludes nobody.
 func (s Signature) flock() string { return s.path(".flock") }
 
-// flockKey is flock-dir with a sentinel to each key. Unrelated keys do not get
-// into each other's way any more; the schedule that breaks flock-dir breaks it
-// just so.
+// flockKey is flock-dir with a sentinel for each key. It rests on the same
+// promises. Unrelated keys are no longer in each other's way, but the schedule
+// that breaks flock-dir breaks it in the same way:
+//
+//  1. A and B read the claim of C, who died: expired.
+//  2. A locks, unlinks it, creates its own, unlocks, and executes.
+//  3. B locks, unlinks the claim, which is now A's, creates its own, unlocks,
+//     and executes.
 type flockKey struct{ claimFile }
 
 func (p flockKey) Try(sig Signature) (Outcome, error) {

@@ -7,9 +7,11 @@ import (
 
 // flockReread is flock-key with the claim judged again under the lock. As
 // nobody removes a claim without the lock, what is removed is what was judged.
-// It promises at most one execution and take-over within TTL, and rests on
-// excl-create, timestamps and flock. Where flock excludes nobody, or only the
-// processes of one mount:
+// It promises that at most one contender holds a lease, that what is done is not
+// done again, and take-over once a claim is TTL old. It rests on excl-create,
+// timestamps, flock, lock-release and visibility: where a look-up can miss the
+// file that says that the key is done, it is executed again. Where flock
+// excludes nobody, or only the processes of one mount:
 //
 //  1. A and B lock, and both read the claim of C, who died: expired.
 //  2. A unlinks it, creates its own, and executes.

@@ -8,39 +8,51 @@ import (
 )
 
 // generations never takes anything away. The claims of a key are numbered
-// files beside each other, <fan>/<sig>.gen<N>.claim, each created exclusively,
-// and only the highest counts:
+// files beside each other, <fan>/<sig>.gen<N>.claim. Each is created
+// exclusively, and only the one with the highest number counts:
 //
 //   - Claiming a key that nobody claimed creates generation 1.
 //   - Taking over from generation N, once N has expired or was given back,
 //     creates N+1.
 //   - Recording that generation N did the work creates N+1 as well, as a done
-//     record. So a take-over and a late finish are after the same name: who
-//     comes second learns of it, and after done there is no name to create.
+//     record. So a take-over and a late finish compete for the same name, and
+//     the second to come learns that it is the second. After a done record
+//     nothing is created any more.
 //   - Renewing touches the held file. Giving back changes its first byte.
 //
-// It promises: at most one contender wins a generation; no generation after
-// done; whatever dies, the key can be taken over within TTL. It cannot promise
-// that an owner stalled past its TTL does nothing when it wakes: that is what
-// the generation number is for.
+// It promises: at most one contender wins a generation; there is no generation
+// after done; whoever dies, the key can be taken over once its claim is TTL
+// old. It cannot promise that an owner stalled past its TTL does nothing when
+// it wakes: the generation number is there to refuse it.
 //
 // It rests on excl-create, on timestamps that come from one clock, and on
-// visibility within Slack. No order of the contenders' steps breaks it. Where
-// exclusive create has two winners, both execute:
+// visibility: a renewal has to show within Slack. No order of the contenders'
+// steps breaks it. Where exclusive create has two winners, both execute:
 //
 //  1. A creates gen1, and wins.
 //  2. B creates gen1, and is told that it won.
 //
-// A reader that sees old content or no file at all loses time, never safety:
-// what it takes for free is decided by the exclusive create, not by the look.
+// Where the times of a claim are read from a cache, a live owner is replaced:
+//
+//  1. A creates gen1, and B caches its times.
+//  2. A renews gen1, in time, and again.
+//  3. B reads the times that it cached: older than TTL. B creates gen2.
+//
+// A reader that sees old content, or no file where there is one, only loses
+// time: whether a name is free is decided by the exclusive create. So does an
+// owner whose successful create was answered with EEXIST. It has no descriptor
+// and no nonce in the file to know it by, and an empty file may as well be
+// another's: nobody owns that claim, and it expires. generations-linked knows
+// its claim in this case.
 type generations struct {
 	fs     FS
 	clock  Clock
 	nonce  Nonce
 	params Params
-	// publish makes the file of a generation with the record in it and leaves
-	// it open. EEXIST means that the generation is another's. A file beside
-	// any other error means that it was made but may not hold the record.
+	// publish makes the file of a generation, with the record in it, and
+	// leaves it open. EEXIST means that the generation is another's. A file
+	// returned together with any other error was made, but may not hold the
+	// record.
 	publish func(name string, rec record) (File, error)
 }
 
@@ -50,8 +62,8 @@ func newGenerations(fs FS, clock Clock, nonce Nonce, params Params) *generations
 	return g
 }
 
-// Try starts with the create: on a fresh key that is all there is to do, and
-// a look before it would leave a negative entry in a network client's cache.
+// Try starts with the create. On a fresh key that is all there is to do, and a
+// look before it would leave a negative entry in a network client's cache.
 func (g *generations) Try(sig Signature) (Outcome, error) {
 	began := g.clock.Now()
 	out, err := g.claim(sig, 1, began)
@@ -83,9 +95,9 @@ func (g *generations) Try(sig Signature) (Outcome, error) {
 	return out, err
 }
 
-// latest finds the highest generation without listing: generations have no
-// gaps, so it doubles until one is not there and halves the rest. Generation 1
-// is known to exist.
+// latest finds the highest generation without listing the directory. The
+// numbers have no gaps, so it doubles the number until there is no such file,
+// and then halves the interval. Generation 1 is known to exist.
 func (g *generations) latest(sig Signature) (uint64, error) {
 	lo, hi := uint64(1), uint64(2)
 	for {
@@ -114,8 +126,8 @@ func (g *generations) latest(sig Signature) (uint64, error) {
 }
 
 // judge says what the latest generation stands for, and whether the next one
-// may be created. A claim that cannot be read is judged by its age like any
-// other: it may be a moment old and its owner about to write.
+// may be created. A claim without readable content is judged by its age like
+// any other: it may be a moment old, and its owner about to write.
 func (g *generations) judge(sig Signature, last uint64, now time.Time) (Outcome, bool, error) {
 	s, err := readSlot(g.fs, sig.claim(last))
 	if err != nil {
@@ -153,9 +165,9 @@ func (g *generations) finished(sig Signature, generation uint64) (bool, error) {
 	return s.rec.state == stateFinished && !s.torn, err
 }
 
-// claim creates one generation. EEXIST is handed up as it is. The lease counts
-// from the beginning of the attempt, which is before the create, and so before
-// the moment that others count from.
+// claim creates one generation, and returns EEXIST as it is. The lease counts
+// from the beginning of the attempt: that is before the create, and so before
+// the moment from which others count.
 func (g *generations) claim(sig Signature, generation uint64, began time.Duration) (Outcome, error) {
 	nonce, err := encodeNonce(g.nonce)
 	if err != nil {

@@ -9,30 +9,33 @@ import (
 	"time"
 )
 
-// generationsLease is one generation, held by its descriptor. Nothing in it
-// acts on a claim by name; names are only looked at.
+// generationsLease is one generation, held by its descriptor. It changes its
+// claim only through the descriptor; by name it only looks, and creates the
+// next.
 type generationsLease struct {
 	g       *generations
 	sig     Signature
-	nlink   uint64 // of the file while all its names were there
+	nlink   uint64 // how many names the file had when it was claimed
 	expires atomic.Int64
 
 	mu   sync.Mutex
 	rec  record
 	file File // nil once the claim was done or dropped
 	next File // the done record, from its creation until it is known to be written
-	// began is before the creation of the done record. late says that the
-	// record was not written in time.
-	began    time.Duration
-	late     bool
-	finished bool // the claim is marked, in time
-	lost     error
+	// mayBeDone says that Done was tried and its effect is not known. began is
+	// when it was tried first, which is before the creation of the record.
+	mayBeDone bool
+	began     time.Duration
+	late      bool // the record was not written in time
+	finished  bool // the claim was marked in time
+	lost      error
 }
 
 func (l *generationsLease) Expires() time.Duration { return time.Duration(l.expires.Load()) }
 
-// Renew counts only if it was over before the old lease was: until then
-// nobody can have found the claim expired, so nobody can have taken it over.
+// Renew counts only if it is over before the old lease ends: until then nobody
+// can have found the claim expired, so nobody can be about to take it over.
+// Otherwise:
 //
 //  1. A's lease runs out. B finds A's claim expired.
 //  2. A renews late, and looks for a successor: there is none yet.
@@ -86,8 +89,8 @@ func (l *generationsLease) lose(op, why string) error {
 	return l.lost
 }
 
-// Done needs no lease that is still good: the exclusive create decides. An
-// owner that comes back after its TTL and finds no successor was not replaced.
+// Done works after the lease has run out as well: the exclusive create of the
+// next generation decides whether the owner was replaced.
 func (l *generationsLease) Done(body []byte) error {
 	if len(body) > MaxRecord {
 		return &RecordError{len(body)}
@@ -100,35 +103,40 @@ func (l *generationsLease) Done(body []byte) error {
 	if l.file == nil {
 		return fmt.Errorf("done %s: %w: it was dropped", l.sig.claim(l.rec.generation), ErrLost)
 	}
-	if l.late {
-		return l.confirm()
+	if !l.mayBeDone {
+		l.began = l.g.clock.Now()
 	}
-	rec := record{state: stateDone, nonce: l.rec.nonce, generation: l.rec.generation, body: body}
-	err := l.record(rec)
-	if err == nil {
-		err = l.confirm()
-	}
+	err := l.done(body)
+	l.mayBeDone = errors.Is(err, ErrUnknown)
 	if err != nil {
 		return err
 	}
 	l.rec.state = stateDone
-	// Nothing was written through this descriptor that is not known to be
-	// there by now.
-	l.close()
+	// All that was written is known to be there, so a failing close says
+	// nothing.
+	_ = l.close()
 	return nil
 }
 
-// record gets the done record written, in its own file or, if that cannot be
-// had, by the state of the claim itself.
+func (l *generationsLease) done(body []byte) error {
+	if l.late {
+		return l.confirm()
+	}
+	rec := record{state: stateDone, nonce: l.rec.nonce, generation: l.rec.generation, body: body}
+	if err := l.record(rec); err != nil {
+		return err
+	}
+	return l.confirm()
+}
+
+// record creates and writes the done record. If it exists but others cannot
+// read it, the state of the claim itself says that the work is done.
 func (l *generationsLease) record(rec record) error {
 	name := l.sig.claim(rec.generation + 1)
 	var err error
 	if l.next != nil {
 		err = writeRecord(l.next, name, rec, l.g.params.Sync)
 	} else {
-		if l.began == 0 {
-			l.began = l.g.clock.Now()
-		}
 		l.next, err = l.g.publish(name, rec)
 	}
 	switch {
@@ -141,10 +149,11 @@ func (l *generationsLease) record(rec record) error {
 	}
 }
 
-// settle closes the done record, which is when a network filesystem tells of
-// a failed write. Work that was done must not be done again because its record
-// could not be written, on a full disk for one: changing a byte that is there
-// needs no room. The error stays, as the record is not there.
+// settle closes the done record, which is when a network filesystem reports a
+// failed write. Work that was done must not be done again because its record
+// could not be written, for instance on a full disk. So the claim is marked:
+// changing a byte that is there needs no room. The error is returned all the
+// same, since the record is missing.
 func (l *generationsLease) settle(name string, err error) error {
 	if err == nil {
 		err = l.next.Close()
@@ -156,10 +165,11 @@ func (l *generationsLease) settle(name string, err error) error {
 	return unknown(errors.Join(fmt.Errorf("record %s: %w", name, err), l.finish()))
 }
 
-// taken is for a done record that exists already. It may be the successor's
-// claim. It may also be this owner's own record, whose creation was answered
-// with an error: surely so if it carries the nonce, and if it carries nothing
-// while the lease is still good, for until then nobody else creates it.
+// taken is called when the name of the done record exists already. The file may
+// be the successor's claim. It may also be this owner's own record, whose
+// creation was answered with an error. It is surely that if it has the nonce,
+// and also if it is unreadable while the lease is still good, since until then
+// nobody else creates it.
 func (l *generationsLease) taken(name string) error {
 	s, err := readSlot(l.g.fs, name)
 	if err != nil {
@@ -189,17 +199,17 @@ func (l *generationsLease) mark(state byte) error {
 	return nil
 }
 
-// confirm is for an owner that took so long between creating its done record
-// and writing it that another may have found the empty file expired. To look
-// for a successor then would prove nothing:
+// confirm says whether the done record counts. An owner may take so long between
+// creating its done record and writing it that another finds the empty file
+// expired. To look for a successor then would prove nothing:
 //
 //  1. A creates its done record, and stalls past the TTL.
 //  2. B finds it empty and expired, and is about to create the next one.
 //  3. A writes the record, looks for a successor, and finds none.
 //  4. B creates it. The work is done again.
 //
-// So a record that was written late is not known to count, however often A
-// asks again; a new attempt at the key tells.
+// So of a record that was written late it is not known whether it counts,
+// however often A asks. A new attempt at the key tells.
 func (l *generationsLease) confirm() error {
 	if l.finished || !l.late && l.inTime() {
 		return nil
@@ -220,8 +230,8 @@ func (l *generationsLease) inTime() bool {
 	return l.g.clock.Now()-l.began < l.g.params.TTL-l.g.params.Slack
 }
 
-// finish marks the claim itself, for a done record that others cannot read.
-// Marked in time it is as good as the record.
+// finish marks the claim itself, for a done record that others cannot read. A
+// mark that was made in time is as good as the record.
 func (l *generationsLease) finish() error {
 	err := l.mark(stateFinished)
 	l.finished = l.finished || err == nil && l.inTime()
@@ -229,15 +239,15 @@ func (l *generationsLease) finish() error {
 }
 
 // Drop leaves the file where it is: others see from its state that they need
-// not wait.
+// not wait. If the work may be done, the mark that says so must stay.
 func (l *generationsLease) Drop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
 		return nil
 	}
-	if l.next != nil {
-		return fmt.Errorf("drop %s: %w: it may be done", l.sig.claim(l.rec.generation), ErrUnknown)
+	if l.mayBeDone {
+		return errors.Join(errMayBeDone(l.sig.claim(l.rec.generation)), l.close())
 	}
 	l.rec.state = stateDropped
 	return errors.Join(l.mark(stateDropped), l.close())
@@ -245,6 +255,9 @@ func (l *generationsLease) Drop() error {
 
 func (l *generationsLease) close() error {
 	err := l.file.Close()
-	l.file = nil
+	if l.next != nil {
+		err = errors.Join(err, l.next.Close())
+	}
+	l.file, l.next = nil, nil
 	return err
 }

@@ -11,16 +11,24 @@ import (
 // <fan>/<sig>.new-<nonce>, and gets its real name by link(2), whole.
 //
 // It promises what generations does, and besides: a claim is never seen empty
-// or torn; an owner whose success was answered with an error knows its own
-// claim, by the nonce in it; and an exclusive create that two contenders win
-// does no harm, as nobody creates the name of a claim. That last is not
-// far-fetched: the Linux NFS client proves its create by a verifier of time
-// and thread id, which cloned machines can share. A link carries no verifier.
+// or torn; an owner whose link succeeded but was answered with EEXIST knows its
+// own claim by the nonce in it; and an exclusive create that two contenders win
+// does no harm, as nobody creates the name of a claim. The last does happen: the
+// Linux NFS client identifies its create by a verifier of time and thread id,
+// which cloned machines can share. A link carries no verifier.
 //
-// It rests on link and timestamps, and, where a filesystem shows what was
-// written only when it is synced, on Params.Sync. No order of the contenders' steps breaks
-// it. It unlinks nothing but its own private name; a contender that dies
-// before that leaves it, and Reclaim removes it.
+// It rests on link, on timestamps and visibility as generations does, and, where
+// a filesystem shows what was written only when it is synced, on Params.Sync. No
+// order of the contenders' steps breaks it. Where link has two winners, both
+// execute:
+//
+//  1. A links gen1, and wins.
+//  2. B links gen1 over it, and is told that it won.
+//
+// It unlinks nothing but its own private names. A contender that dies before
+// that leaves one, and Reclaim removes it. The NFS client renames an open file
+// that is unlinked to .nfs<number> and removes it when it is closed; a host
+// that crashes leaves that name, and it is harmless.
 type generationsLinked struct {
 	*generations
 	reclaimer
@@ -33,14 +41,21 @@ func newGenerationsLinked(e Env) generationsLinked {
 	return generationsLinked{g, reclaimer{fs: e.FS, params: e.Params}}
 }
 
-// linker has the seam in the size that it needs.
+// linker makes the files of generationsLinked.
 type linker struct {
 	fs      LinkFS
 	nonce   Nonce
 	durable bool
 }
 
+// publish looks first, so that asking for a key that is another's writes
+// nothing, and works on a full disk. What it decides is the link.
 func (p *linker) publish(name string, rec record) (File, error) {
+	if there, err := exists(p.fs, name); err != nil {
+		return nil, unknown(fmt.Errorf("stat %s: %w", name, err))
+	} else if there {
+		return nil, fmt.Errorf("link %s: %w", name, syscall.EEXIST)
+	}
 	nonce, err := encodeNonce(p.nonce)
 	if err != nil {
 		return nil, err
@@ -52,7 +67,8 @@ func (p *linker) publish(name string, rec record) (File, error) {
 	private := sig.path(".new-" + nonce)
 	f, err := p.fs.Create(private)
 	if errors.Is(err, syscall.EEXIST) {
-		// Not the claim's name: whatever this is, it is no answer.
+		// The name is not the claim's, so this does not say that the claim is
+		// another's.
 		return nil, fmt.Errorf("create %s: %w: a private name is taken", private, ErrUnknown)
 	}
 	if err != nil {
@@ -62,7 +78,10 @@ func (p *linker) publish(name string, rec record) (File, error) {
 		return nil, errors.Join(err, f.Close(), p.fs.Unlink(private))
 	}
 	err = p.link(f, private, name, rec)
-	// A private name that cannot be removed is litter; the claim stands.
+	if err == nil && p.durable {
+		err = unknown(f.Sync()) // the new name
+	}
+	// If the private name cannot be removed, the claim is good all the same.
 	_ = p.fs.Unlink(private)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -70,9 +89,10 @@ func (p *linker) publish(name string, rec record) (File, error) {
 	return f, nil
 }
 
-// link believes neither success nor failure before it has looked. The count
-// of links alone does not speak for this contender after EEXIST, as a backup
-// may link files; and some clients, sshfs for one, never count links.
+// link checks both success and EEXIST by looking. After success two links are
+// enough. After EEXIST the count proves nothing, as a backup may link files,
+// and some clients, for instance sshfs, never count links; then the nonce in
+// the claim decides.
 func (p *linker) link(f File, private, name string, rec record) error {
 	linkErr := p.fs.Link(private, name)
 	if linkErr != nil && !errors.Is(linkErr, syscall.EEXIST) {

@@ -61,8 +61,8 @@ func dirError(dir string, err error) error {
 	return &ContractError{Field: "dir", Rule: rule, Err: fmt.Errorf("%q: %w", dir, err)}
 }
 
-// Close closes the directory. Leases that are held stay as they are, and
-// expire.
+// Close closes the directory. Leases that are held cannot be renewed or done any
+// more, and expire; Drop still gives those of generations back.
 func (g *Guard) Close() error {
 	if g.close == nil {
 		return nil
@@ -70,12 +70,12 @@ func (g *Guard) Close() error {
 	return g.close()
 }
 
-// Claim makes one attempt to claim the key. It does not wait for whoever
-// holds it. It returns when the context ends even if the filesystem does not
-// answer; should that attempt win later, it is given back.
+// Claim makes one attempt to claim the key, and does not wait for whoever holds
+// it. It returns when the context ends even if the filesystem does not answer;
+// should that attempt win later, its claim is given back.
 //
-// An error means that nothing is known, ErrUnknown or the kind of error says
-// why: the key must not be worked on, and its claim not be taken for stale.
+// After an error it is not known who has the key: it must not be worked on, and
+// its claim must not be taken for expired.
 func (g *Guard) Claim(ctx context.Context, key Key) (Outcome, error) {
 	if err := checkKey(key); err != nil {
 		return Outcome{}, err
@@ -110,7 +110,7 @@ func (g *Guard) tryWithin(ctx context.Context, sig Signature) (Outcome, error) {
 		case answered <- answer{out, err}:
 		case <-ctx.Done():
 			if out.Lease != nil {
-				// Nobody is left to hear of an error. The claim expires.
+				// Nobody is left to be told of an error; the claim then expires.
 				_ = out.Lease.Drop()
 			}
 		}
@@ -123,8 +123,8 @@ func (g *Guard) tryWithin(ctx context.Context, sig Signature) (Outcome, error) {
 	}
 }
 
-// checkKey refuses the key of nothing: it comes from a variable that was not
-// set, and would make one piece of work out of many.
+// checkKey refuses a key without a byte in it. It comes from a variable that was
+// not set, and would make one piece of work out of many.
 func checkKey(key Key) error {
 	for _, part := range key {
 		if part != "" {

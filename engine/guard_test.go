@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 )
@@ -106,4 +107,30 @@ func TestRenewalKeepsWorkLongerThanTTL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestLeaseAfterClose(t *testing.T) {
+	dir := t.TempDir()
+	g, err := New(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, kept := claim(t, g, Key{"given"}, Won), claim(t, g, Key{"kept"}, Won)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"renew": kept.Lease.Renew(), "done": kept.Lease.Done(nil), "drop": kept.Lease.Drop()} {
+		if !errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := g.Claim(context.Background(), Key{"k"}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("claim: %v", err)
+	}
+	if err := given.Lease.Drop(); err != nil {
+		t.Errorf("drop: %v", err)
+	}
+	other := newTestGuard(t, dir, Options{})
+	claim(t, other, Key{"given"}, Won)
+	claim(t, other, Key{"kept"}, Held)
 }

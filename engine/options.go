@@ -11,19 +11,20 @@ type Options struct {
 	// Protocol is the name of one of Protocols; "" is generations, which
 	// needs the least of a filesystem.
 	Protocol string
-	// TTL is how long after its last renewal a claim may be taken over. Work
-	// may last as long as it likes, but must not be suspended for so long.
-	// 0 is 30 s.
+	// TTL is the age at which others may take a claim over, counted from its
+	// last renewal. The work may last longer, as its claim is renewed, but a
+	// program must not be suspended for so long. 0 is 30 s.
 	TTL time.Duration
 	// Deadline is how long one attempt to claim may take; at most TTL.
 	// 0 is half of TTL.
 	Deadline time.Duration
-	// Margin is how much longer than max(TTL, Deadline) what an evicted owner
-	// left behind stays. 0 is TTL.
+	// Margin is how much longer than max(TTL, Deadline) a quarantined lock is
+	// kept after its eviction. 0 is TTL.
 	Margin time.Duration
-	// Slack is how much earlier than TTL an owner gives up. It has to exceed
-	// the granularity of the filesystem's timestamps, and how long a new name
-	// can stay invisible to another host. 0 is a tenth of TTL.
+	// Slack is how much earlier than TTL an owner gives its lease up. It has
+	// to exceed the granularity of the filesystem's timestamps, and how long a
+	// renewal or a new name can stay invisible to another host. 0 is a tenth
+	// of TTL.
 	Slack time.Duration
 	// Poll is how often Do asks again for a key that another holds. 0 is a
 	// tenth of TTL, but no more than a second.
@@ -38,11 +39,11 @@ type Options struct {
 	Nonce Nonce
 }
 
-// ContractError means that a Guard cannot be built, or a key not be claimed,
-// because of one field.
+// ContractError means that a Guard cannot be built, or that a key cannot be
+// claimed, because of one field.
 type ContractError struct {
 	Field string // "TTL", "Nonce", "dir", "key" and so on
-	Rule  string // what holds of the field in every good Guard
+	Rule  string // what the field must be
 	Err   error  // what the system said, or nil
 }
 
@@ -56,8 +57,12 @@ func (e *ContractError) Error() string {
 // Unwrap returns what the system said.
 func (e *ContractError) Unwrap() error { return e.Err }
 
-// minNonce is the length at which two contenders never draw the same: a
-// counter, or a process id with the time, has been seen twice in one
+// longest is the most that a time in Options can be, so that no sum of them
+// overflows.
+const longest = 365 * 24 * time.Hour
+
+// minNonce is the length, in random bytes, at which no two contenders draw the
+// same. A counter, or a process id with the time, has been seen twice in one
 // millisecond on two hosts.
 const minNonce = 16
 
@@ -88,7 +93,7 @@ func (o Options) params() Params {
 	return Params{TTL: o.TTL, Deadline: o.Deadline, Margin: o.Margin, Slack: o.Slack, Sync: o.Sync}
 }
 
-// check is the contract of the writer.
+// check checks the contract of the writer.
 func (o Options) check() error {
 	for _, d := range []struct {
 		field string
@@ -96,6 +101,9 @@ func (o Options) check() error {
 	}{{"TTL", o.TTL}, {"Deadline", o.Deadline}, {"Margin", o.Margin}, {"Slack", o.Slack}, {"Poll", o.Poll}} {
 		if d.value <= 0 {
 			return &ContractError{Field: d.field, Rule: fmt.Sprintf("positive, not %v", d.value)}
+		}
+		if d.value > longest {
+			return &ContractError{Field: d.field, Rule: fmt.Sprintf("at most %v, not %v", longest, d.value)}
 		}
 	}
 	if o.Deadline > o.TTL {
@@ -107,8 +115,8 @@ func (o Options) check() error {
 	return o.checkNonce()
 }
 
-// checkNonce draws two. That shows a source that is too short or stands still,
-// not one that is predictable.
+// checkNonce draws two nonces. That shows a source that is too short or repeats
+// itself, not one that is predictable.
 func (o Options) checkNonce() error {
 	a, err := o.Nonce()
 	if err != nil {

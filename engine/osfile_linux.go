@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,13 +15,14 @@ import (
 type osFile struct {
 	fd   int
 	name string
+	dir  *DirFS
 }
 
-// WriteAt is part of File. A network client keeps what was written to itself
-// until a descriptor is closed (nfs(5), close-to-open), and this one stays
-// open as long as the claim. Closing a duplicate of it sends the data off, and
-// brings the error if the server refuses them; on a local filesystem that does
-// nothing.
+// WriteAt is part of File. A network client may keep written data to itself
+// until a descriptor of the file is closed (nfs(5), close-to-open consistency),
+// and this descriptor stays open for as long as the claim. So a duplicate of it
+// is closed: that sends the data to the server, and returns the error if the
+// server refuses them. On a local filesystem it does nothing.
 func (f *osFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.write(p, off)
 	if err != nil {
@@ -63,9 +66,9 @@ func (f *osFile) ReadAt(p []byte, off int64) (int, error) {
 	return read, nil
 }
 
-// Touch is part of File. A null times argument means "now" to every kernel
-// filesystem, which leaves the value to the server where there is one. A time
-// that is spelt out would be this host's.
+// Touch is part of File. With a null times argument the filesystem sets the
+// times to its own "now"; NFS leaves the value to the server. An explicit time
+// would come from this host's clock.
 func (f *osFile) Touch() error {
 	_, err := retry(func() (int, error) {
 		_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(f.fd), 0, 0, 0, 0, 0)
@@ -87,15 +90,21 @@ func (f *osFile) touchAndRead() (time.Time, error) {
 
 // Stat is part of File, Reader and LockFile.
 func (f *osFile) Stat() (Info, error) {
-	var st unix.Stat_t
-	if _, err := retry(func() (int, error) { return 0, unix.Fstat(f.fd, &st) }); err != nil {
-		return Info{}, f.err("stat", err)
-	}
-	return infoOf(&st), nil
+	var info Info
+	_, err := retry(func() (_ int, err error) {
+		info, err = stat(f.fd, "", unix.AT_EMPTY_PATH)
+		return 0, err
+	})
+	return info, f.err("stat", err)
 }
 
-// Sync is part of File.
+// Sync is part of File. A name is durable once its directory is, and a fan-out
+// directory that was made for it once the claim directory is.
 func (f *osFile) Sync() error {
+	return errors.Join(f.fsync(), f.dir.syncDir(path.Dir(f.name)), f.dir.syncDir("."))
+}
+
+func (f *osFile) fsync() error {
 	_, err := retry(func() (int, error) { return 0, unix.Fsync(f.fd) })
 	return f.err("sync", err)
 }
@@ -121,7 +130,30 @@ func (f *osFile) err(op string, err error) error {
 	return &fs.PathError{Op: op, Path: f.name, Err: err}
 }
 
-func infoOf(st *unix.Stat_t) Info {
+// stat asks the server, whatever the client has cached. A client may rely on
+// cached times for a minute where it was told to (nocto, actimeo, the
+// attr_timeout of FUSE), and would find a claim expired that was renewed over
+// another mount in the meantime.
+func stat(fd int, name string, flags int) (Info, error) {
+	var st unix.Statx_t
+	err := unix.Statx(fd, name, flags|unix.AT_STATX_FORCE_SYNC, unix.STATX_BASIC_STATS, &st)
+	if err == unix.ENOSYS || err == unix.EPERM {
+		// Before Linux 4.11, or in a sandbox that does not know the call.
+		return oldStat(fd, name, flags)
+	}
+	return Info{
+		Kind:  kindOf(uint32(st.Mode)),
+		Size:  int64(st.Size),
+		Ino:   st.Ino,
+		Nlink: uint64(st.Nlink),
+		Mtime: time.Unix(st.Mtime.Sec, int64(st.Mtime.Nsec)),
+		Ctime: time.Unix(st.Ctime.Sec, int64(st.Ctime.Nsec)),
+	}, err
+}
+
+func oldStat(fd int, name string, flags int) (Info, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(fd, name, &st, flags)
 	return Info{
 		Kind:  kindOf(st.Mode),
 		Size:  st.Size,
@@ -129,7 +161,7 @@ func infoOf(st *unix.Stat_t) Info {
 		Nlink: uint64(st.Nlink),
 		Mtime: time.Unix(st.Mtim.Unix()),
 		Ctime: time.Unix(st.Ctim.Unix()),
-	}
+	}, err
 }
 
 func kindOf(mode uint32) Kind {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ParamsError means that the directory is in use with other options. One of
-// the two programs would take over what the other still holds, whichever has
-// the shorter time, so all have to be equal.
+// ParamsError means that the directory is in use with other options. Of two
+// programs, the one with the shorter times would take over what the other still
+// holds, so the options have to be equal.
 type ParamsError struct {
 	Field        string
 	Ours, Theirs string
@@ -23,8 +23,8 @@ func (e *ParamsError) Error() string {
 }
 
 const (
-	// paramsGrace is the age at which a parameters file that cannot be read
-	// is nobody's who is still writing it.
+	// paramsGrace is the age at which an unreadable parameters file is no
+	// longer being written by anybody.
 	paramsGrace = time.Minute
 	paramsPoll  = 10 * time.Millisecond
 	paramsWait  = 2 * time.Second
@@ -32,9 +32,9 @@ const (
 
 func paramsName(n int) string { return fmt.Sprintf("params.gen%d", n) }
 
-// agree creates the file params.gen1 exclusively, or compares with the one
-// that is there. A file left torn by a crash gets a successor, as a claim
-// does; the highest counts.
+// agree creates the file params.gen1 exclusively, or compares the options with
+// the file that is there. A file that a crash left torn gets a successor, as a
+// claim does, and the one with the highest number counts.
 func agree(fs FS, o Options) error {
 	began := o.Clock.Now()
 	for n := 1; ; {
@@ -72,7 +72,7 @@ func createParams(fs FS, o Options, n int) error {
 		return fmt.Errorf("create %s: %w", paramsName(n), err)
 	}
 	rec := record{state: stateDone, nonce: nonce, generation: uint64(n), body: o.describe()}
-	err = errors.Join(writeRecord(f, paramsName(n), rec, true), f.Close())
+	err = errors.Join(writeRecord(f, paramsName(n), rec, o.Sync), f.Close())
 	if err == nil && o.Clock.Now()-began > paramsGrace/2 {
 		err = fmt.Errorf("write %s: %w: it took too long", paramsName(n), ErrUnknown)
 	}
@@ -82,7 +82,8 @@ func createParams(fs FS, o Options, n int) error {
 	return nil
 }
 
-// compareParams tells whether the next file is the one to look at.
+// compareParams compares the options with one parameters file, or tells that
+// the next file is the one to look at.
 func compareParams(fs FS, o Options, n int) (next bool, err error) {
 	now, err := fs.Now()
 	if err != nil {

@@ -12,17 +12,17 @@ type Params struct {
 	// claim over. Renewing a claim makes it young again.
 	TTL time.Duration
 	// Deadline is how long an attempt may take from its first step to its
-	// last. An attempt that was longer under way is given up, though its
-	// claim be made, and an eviction decided on longer ago is not carried
-	// out. It is at most TTL.
+	// last. A claim that an attempt made after that is given up, and an
+	// eviction is not carried out after that. It is at most TTL.
 	Deadline time.Duration
 	// Margin is how much longer than max(TTL, Deadline) a quarantined lock
 	// stays: time for a rename that was issued within the deadline and is
-	// still on its way.
+	// still in flight.
 	Margin time.Duration
 	// Slack is how much earlier than TTL an owner gives its lease up. It
-	// covers the granularity of timestamps and the drift between this host's
-	// clock and the filesystem's over one TTL.
+	// covers the granularity of timestamps, the drift between this host's
+	// clock and the filesystem's over one TTL, and how long a renewal or a
+	// new name can stay invisible to another host.
 	Slack time.Duration
 	// Sync makes every record durable with fsync before it counts. Without
 	// it claims survive the death of every process, but not of a kernel.
@@ -65,8 +65,8 @@ type State uint8
 const (
 	// Won: the key is this contender's, and Lease is how to go on.
 	Won State = iota + 1
-	// Held: the key is another's until Until, or free again only a moment
-	// ago.
+	// Held: the key is another's, or was until a moment ago. Until says when
+	// it may be taken over, unless it is zero.
 	Held
 	// Done: the work was done, and is never to be done again.
 	Done
@@ -106,21 +106,25 @@ type Outcome struct {
 	Lease Lease
 }
 
-// Lease is a claim that was won. Its methods may be called from different
-// goroutines.
+// Lease is a claim that was won. It holds a file open until Done has succeeded
+// or Drop was called, so call Drop also when the lease is lost. Its methods may
+// be called from different goroutines.
 type Lease interface {
 	// Expires is the reading of the local clock from which on the owner must
 	// not act any more: Slack earlier than others may take over. It moves
 	// when Renew succeeds.
 	Expires() time.Duration
-	// Renew makes the lease last TTL from now on. ErrLost means that it is
-	// lost for good; any other error that it is as it was before.
+	// Renew makes the lease last TTL less Slack from now on. ErrLost means
+	// that it is lost for good; after any other error it is as it was before.
 	Renew() error
 	// Done records that the work is done, for ever. It may be called again
 	// after an error, and after success does nothing. ErrLost means that
 	// another owner took over or that the key was done by another.
 	Done(record []byte) error
-	// Drop makes the key claimable again at once.
+	// Drop lets go of the claim, and makes the key claimable again at once.
+	// After a Done whose outcome is not known the work may count as done: then
+	// Drop answers ErrUnknown, and the key is claimable when the claim has
+	// expired, if it is not done.
 	Drop() error
 }
 

@@ -81,10 +81,9 @@ var Protocols = []Spec{
 	},
 }
 
-// Controls are quarantine with one rule of reclaiming broken on purpose. Each
-// has to be caught by whatever is to show that quarantine is right. They are
-// Reclaimers; the break shows when one contender reclaims while another is
-// late.
+// Controls are quarantine with one rule broken on purpose. Whatever shows that
+// quarantine is right has to show that each of these is wrong. The fault shows
+// when one contender reclaims while another is late.
 var Controls = []Spec{
 	{
 		Name:    "quarantine/age-from-name",

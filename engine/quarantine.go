@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// quarantine claims with a directory, <fan>/<sig>.lock. The owner's record is
-// in it, published whole: a private directory <sig>.new-<nonce> with the file
-// record in it is renamed to <sig>.lock/owner, which fails if an owner is
-// there. An expired lock is not removed but renamed to
+// quarantine claims with a directory, <fan>/<sig>.lock. The owner's record in it
+// is published whole: a private directory <sig>.new-<nonce> with the file record
+// in it is renamed to <sig>.lock/owner, which fails if there is an owner. An
+// expired lock is not removed but renamed to
 // <sig>.lock.stale-<claimed_at_ms>-<nonce>, both from the owner's record, and
 // stays there. So all who judge one lock rename it to one name, and whoever
 // comes late finds that name occupied:
@@ -20,17 +20,17 @@ import (
 //  2. A renames it to stale-C, makes its own, and executes.
 //  3. B renames the lock, which is now A's, to stale-C: ENOTEMPTY.
 //
-// It promises what generations does, but for the fencing token, which it has
-// not. It rests on mkdir, on rename-dir-occupied, for files on excl-create
-// (done), and on timestamps. Where a directory can be renamed onto one that is
-// not empty, step 3 succeeds and takes A's lock away. What was done can be
-// executed again where a look-up can miss the file that says so.
+// It promises what generations does, except that it has no fencing token. It
+// rests on mkdir, rename-dir-occupied, timestamps and visibility, and for the
+// done record on excl-create. Where a directory can be renamed onto one that is
+// not empty, step 3 succeeds and takes A's lock away. Where a look-up can miss
+// the file that says that the key is done, it is executed again.
 //
 // A crash between mkdir and the rename leaves a lock without an owner. It is
-// judged by the same clock; before it is evicted it is given a record, in the
-// same way, so that it has a name to be evicted to and is not empty. If its
-// owner comes back first, the lock is the owner's; if later, the owner is
-// told.
+// judged by the same clock. Before it is evicted it is given an owner's record,
+// in the same way, so that there is a name to evict it to and the directory is
+// not empty. If the owner wakes up before that, the lock is still its own; if
+// after, its rename fails.
 type quarantine struct {
 	reclaimer
 	clock Clock
@@ -66,8 +66,9 @@ func (q *quarantine) Try(sig Signature) (Outcome, error) {
 	return q.claim(sig, began)
 }
 
-// claim makes the lock and puts the owner's record into it. It is the record
-// that decides: the lock may have been evicted since, and be another's.
+// claim makes the lock and puts the owner's record into it. Whoever gets its
+// record in owns the lock, whoever made the directory: that may have been
+// evicted in between, and made again by another.
 func (q *quarantine) claim(sig Signature, began time.Duration) (Outcome, error) {
 	owner, err := q.prepare(sig, stateClaimed)
 	if err != nil {
@@ -98,8 +99,8 @@ func (q *quarantine) claim(sig Signature, began time.Duration) (Outcome, error) 
 }
 
 // publish renames the private directory into the lock. An owner that is told
-// that another was faster may have been the faster one, with its first answer
-// lost: it looks for its nonce.
+// that another was faster may have succeeded, and the answer was lost: it looks
+// for its nonce.
 func (q *quarantine) publish(sig Signature, o *lockOwner) error {
 	err := q.fs.Rename(o.dir, sig.ownerDir())
 	if !isTaken(err) {
@@ -112,8 +113,8 @@ func (q *quarantine) publish(sig Signature, o *lockOwner) error {
 	return err
 }
 
-// isTaken is every errno by which mkdir and rename say that another was
-// faster: the name is taken, or the lock was evicted under its maker's feet.
+// isTaken is every errno by which mkdir and rename say that another was faster:
+// the name is taken, or the lock was evicted in the meantime.
 func isTaken(err error) bool {
 	return errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOENT)
 }
@@ -146,8 +147,8 @@ func (q *quarantine) evictExpired(sig Signature, began time.Duration) (Outcome, 
 	return heldUnless(gone, err)
 }
 
-// adoptExpired gives an expired lock without an owner a record that says it
-// was given back, which the next attempt evicts like any other.
+// adoptExpired gives an expired lock without an owner a record that says that it
+// was given back, and evicts it.
 func (q *quarantine) adoptExpired(sig Signature, now time.Time, began time.Duration) (Outcome, bool, error) {
 	info, err := q.fs.Lstat(sig.lock())
 	if errors.Is(err, syscall.ENOENT) {
@@ -186,9 +187,10 @@ func heldUnless(gone bool, err error) (Outcome, bool, error) {
 	return Outcome{State: Held}, gone, nil
 }
 
-// staleName is the same for all who judge one lock, and no other lock's. A
-// record that cannot be read has no nonce; the number of its inode stands in,
-// which no other file has while this one is in quarantine.
+// staleName is the name to which a lock is evicted: the same for all who judge
+// this lock, and different for every other. A record that cannot be read has no
+// nonce, so the number of its inode stands in, which no other file has while
+// this one is in quarantine.
 func staleName(sig Signature, s slot) string {
 	id, at := s.rec.nonce, "0"
 	if s.torn {
@@ -199,10 +201,10 @@ func staleName(sig Signature, s slot) string {
 	return sig.lock() + ".stale-" + at + "-" + id
 }
 
-// evict renames the lock, unless deciding on it took longer than anybody may
-// take, and stamps what it renamed: the moment of the eviction is when the
-// stamp was created. The lock is gone even if another was faster, but then it
-// may be another's by now.
+// evict renames the lock, unless the attempt is past its deadline, and stamps
+// what it renamed: the eviction is dated by the creation of the stamp. It
+// returns false if another was faster, since the lock that has the name may be
+// another's by now.
 func (q *quarantine) evict(sig Signature, stale string, began time.Duration) (bool, error) {
 	if q.clock.Now()-began > q.params.Deadline {
 		return false, nil
@@ -220,7 +222,7 @@ func (q *quarantine) evict(sig Signature, stale string, began time.Duration) (bo
 	if q.rules.unstamped {
 		return true, nil
 	}
-	// Without a stamp it counts from when it is first seen without one.
+	// Without a stamp it is dated when Reclaim first sees it.
 	_ = stamp(q.fs, stale)
 	return true, nil
 }

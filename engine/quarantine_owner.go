@@ -19,8 +19,8 @@ type lockOwner struct {
 	made time.Time // by the filesystem's clock
 }
 
-// prepare writes the record down under a private name. When it was made is in
-// it, in milliseconds, as part of the name that the lock will be evicted to.
+// prepare writes the record under a private name. Its body is the time at which
+// it was made, in milliseconds: part of the name that the lock is evicted to.
 func (q *quarantine) prepare(sig Signature, state byte) (*lockOwner, error) {
 	nonce, err := encodeNonce(q.nonce)
 	if err != nil {
@@ -57,8 +57,8 @@ func (q *quarantine) mkdirInFan(sig Signature, name string) error {
 	return q.fs.Mkdir(name)
 }
 
-// discard removes what was not published. Its name is private, so it is not
-// another's by now. An error leaves litter, which Reclaim removes.
+// discard removes what was not published. Nobody else uses that name. What is
+// left after an error Reclaim removes.
 func (o *lockOwner) discard(fs FullFS) error {
 	err := o.file.Close()
 	_ = fs.Unlink(o.dir + "/record")
@@ -75,6 +75,8 @@ type quarantineLease struct {
 	owner *lockOwner
 	over  bool // done, dropped or given up
 	done  bool
+	// mayBeDone says that Done was tried and its effect is not known.
+	mayBeDone bool
 }
 
 func (l *quarantineLease) Expires() time.Duration { return time.Duration(l.expires.Load()) }
@@ -139,7 +141,9 @@ func (l *quarantineLease) Done(body []byte) error {
 	}
 	rec := l.owner.rec
 	rec.body = body
-	if err := writeDone(l.q.fs, l.sig, rec, l.q.params.Sync); err != nil {
+	err := writeDone(l.q.fs, l.sig, rec, l.q.params.Sync)
+	l.mayBeDone = errors.Is(err, ErrUnknown)
+	if err != nil {
 		return err
 	}
 	l.done = true
@@ -155,12 +159,15 @@ func (l *quarantineLease) Drop() error {
 	if l.over {
 		return nil
 	}
+	if l.mayBeDone {
+		return errors.Join(errMayBeDone(l.sig.lock()), l.close())
+	}
 	return unknown(l.retire())
 }
 
-// retire evicts the own lock. It does so only while the lease is good, since
-// afterwards the lock may be another's, and the name in quarantine, which
-// would keep it from harm, may have been reclaimed.
+// retire evicts the owner's lock. It does so only while the lease is good:
+// afterwards the lock may be another's, and the name in quarantine that would
+// make the rename fail may have been reclaimed.
 func (l *quarantineLease) retire() error {
 	_, err := l.owner.file.WriteAt([]byte{stateDropped}, 0)
 	if now := l.q.clock.Now(); now < l.Expires() {
@@ -170,7 +177,7 @@ func (l *quarantineLease) retire() error {
 	return errors.Join(err, l.close())
 }
 
-// giveUp is for a claim that came too late to be acted on.
+// giveUp marks a claim that came too late to be acted on as given back.
 func (l *quarantineLease) giveUp() error {
 	_, err := l.owner.file.WriteAt([]byte{stateDropped}, 0)
 	return errors.Join(err, l.close())

@@ -22,7 +22,8 @@ type Quarantine struct {
 // Reclaimed is what one call of Reclaim did.
 type Reclaimed struct {
 	Removed []string
-	// Kept counts what may not go yet, Left what may but was over the limit.
+	// Kept counts what may not or could not go, Left what may but was over the
+	// limit.
 	Kept, Left int
 }
 
@@ -43,13 +44,13 @@ type reclaimer struct {
 	rules  rules
 }
 
-// age is how old a thing in quarantine must be to go. An evictor that judged
-// the same lock can still rename onto its name until Deadline after the
-// eviction, and removing it earlier would let that rename succeed, on a fresh
-// lock. The margin is there for the rename that was issued at the last moment
-// of the deadline and is still in flight on a loaded host: no contender can
-// call it back. TTL is the least because owners know of their eviction by
-// this very name, until their lease has run out for certain.
+// age is how old a quarantined lock must be to go. Another evictor that judged
+// the same lock can still issue its rename to this name until Deadline after the
+// eviction. If the name were free by then, the rename would succeed, and take
+// away a fresh lock. The margin is there for a rename that was issued at the
+// last moment of the deadline and is still in flight on a loaded host: no
+// contender can call it back. The age is at least TTL because an owner finds
+// out about its eviction by this name, until its lease has run out for certain.
 func (r reclaimer) age() time.Duration {
 	if r.rules.onlyTTL {
 		return r.params.TTL + r.params.Margin
@@ -66,71 +67,84 @@ func (r reclaimer) Quarantines() ([]Quarantine, error) {
 	var all []Quarantine
 	err = r.each(func(name string) error {
 		q, err := r.look(name, now)
-		if errors.Is(err, syscall.ENOENT) {
-			return nil
+		if err == nil {
+			all = append(all, q)
 		}
-		all = append(all, q)
-		return err
+		return ignore(err, syscall.ENOENT)
 	})
 	return all, err
 }
 
-// Reclaim removes what may go.
+// Reclaim removes what may go. What cannot be removed is reported, and does
+// not keep the rest.
 func (r reclaimer) Reclaim(limit int) (Reclaimed, error) {
 	var done Reclaimed
 	now, err := r.fs.Now()
 	if err != nil {
 		return done, fmt.Errorf("read the filesystem's clock: %w", err)
 	}
+	tried := 0
 	err = r.each(func(name string) error {
 		q, err := r.look(name, now)
 		switch {
-		case errors.Is(err, syscall.ENOENT):
-			return nil
 		case err != nil:
-			return err
-		case q.Why == unstampedWhy:
-			done.Kept++
-			return ignore(stamp(r.fs, name), syscall.EEXIST, syscall.ENOENT)
+			return ignore(err, syscall.ENOENT)
 		case q.Why != "":
 			done.Kept++
-			return nil
-		case len(done.Removed) == limit:
+			return r.date(q)
+		case tried == limit:
 			done.Left++
 			return nil
 		}
+		tried++
+		if err := r.remove(name); err != nil {
+			done.Kept++
+			return err
+		}
 		done.Removed = append(done.Removed, name)
-		return r.remove(name)
+		return nil
 	})
 	return done, err
 }
 
-// each visits what was left behind, directory by directory.
+// date stamps an eviction whose evictor did not live to do it.
+func (r reclaimer) date(q Quarantine) error {
+	if q.Why != unstampedWhy {
+		return nil
+	}
+	return ignore(stamp(r.fs, q.Name), syscall.EEXIST, syscall.ENOENT)
+}
+
+// each visits what was left behind, directory by directory, all of it whatever
+// the visits answer.
 func (r reclaimer) each(visit func(name string) error) error {
 	fans, err := r.fs.List(".")
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	slices.Sort(fans)
+	var errs []error
 	for _, fan := range fans {
-		if len(fan) != 3 || !isHex([]byte(fan)) {
-			continue
-		}
-		names, err := r.fs.List(fan)
-		if err != nil {
-			return fmt.Errorf("list %s: %w", fan, err)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			if !isLeft(name) {
-				continue
-			}
-			if err := visit(fan + "/" + name); err != nil {
-				return err
-			}
+		if len(fan) == 3 && isHex([]byte(fan)) {
+			errs = append(errs, r.eachIn(fan, visit))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+func (r reclaimer) eachIn(fan string, visit func(name string) error) error {
+	names, err := r.fs.List(fan)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", fan, err)
+	}
+	slices.Sort(names)
+	var errs []error
+	for _, name := range names {
+		if isLeft(name) {
+			errs = append(errs, visit(fan+"/"+name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 const (
@@ -138,8 +152,8 @@ const (
 	privateMark = ".new-"
 )
 
-// isLeft tells by the name, which must begin with a signature: nothing else in
-// the directory is ours to remove.
+// isLeft recognises by their names, which begin with a signature, the only things
+// that Reclaim may remove.
 func isLeft(name string) bool {
 	sig, _, _ := strings.Cut(name, ".")
 	rest := name[len(sig):]
@@ -168,8 +182,9 @@ func (r reclaimer) look(name string, now time.Time) (Quarantine, error) {
 // since is when the thing was left. For a lock that is the eviction, which its
 // stamp dates: claimed_at in the name is older by the owner's lifetime, and so
 // is the mtime of the directory, which a rename does not change. A private
-// name counts from its last change. A zero Time is an eviction without a
-// stamp.
+// name counts from its last change. The later of mtime and ctime counts, since
+// an NFSv3 server keeps the verifier of an exclusive create in the mtime until
+// the client has set it. A zero Time is an eviction without a stamp.
 func (r reclaimer) since(name string) (time.Time, error) {
 	stale := strings.Contains(name, staleMark)
 	if stale && r.rules.fromName {
@@ -183,7 +198,7 @@ func (r reclaimer) since(name string) (time.Time, error) {
 	if errors.Is(err, syscall.ENOENT) && dated != name {
 		return time.Time{}, nil
 	}
-	if stale {
+	if stale && r.rules.fromMtime {
 		return info.Mtime, err
 	}
 	return later(info.Mtime, info.Ctime), err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -123,6 +124,7 @@ func TestReclaimStopsAtItsLimit(t *testing.T) {
 	}
 }
 
+// Only its own names are the engine's to remove.
 func TestReclaimLeavesStrangersAlone(t *testing.T) {
 	w := newWorld(t)
 	p, h := w.join("quarantine")
@@ -141,17 +143,43 @@ func TestReclaimLeavesStrangersAlone(t *testing.T) {
 	}
 }
 
-func TestMovedLockIsNotRenewed(t *testing.T) {
+func TestReclaimGoesOnPastWhatItCannotRemove(t *testing.T) {
 	w := newWorld(t)
-	a, _ := w.join("quarantine")
-	out := w.try(a, sig, Won)
-	if err := os.Rename(filepath.Join(w.dir, sig.lock()), filepath.Join(w.dir, out.Lease.(*quarantineLease).stale())); err != nil {
+	p, h := w.join("quarantine")
+	stuck, free := sig.lock()+".stale-1-a", sig.lock()+".stale-2-b"
+	err := errors.Join(h.Mkdir(sig.fan()), h.Mkdir(stuck), stamp(h, stuck), h.Mkdir(free), stamp(h, free), h.Mkdir(stuck+"/foreign"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Lease.Renew(); !errors.Is(err, ErrLost) {
-		t.Errorf("renew: %v", err)
+	w.advance(2*testTTL + time.Second)
+	done, err := p.(Reclaimer).Reclaim(1000)
+	if !errors.Is(err, syscall.ENOTEMPTY) || !slices.Equal(done.Removed, []string{free}) || done.Kept != 1 {
+		t.Errorf("removed %v, kept %d, %v", done.Removed, done.Kept, err)
 	}
-	if err := out.Lease.Done(nil); !errors.Is(err, ErrLost) {
-		t.Errorf("done: %v", err)
+	if err := os.WriteFile(filepath.Join(w.dir, "fff"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := p.(Reclaimer).Quarantines(); !errors.Is(err, syscall.ENOTDIR) || len(all) != 1 {
+		t.Errorf("quarantines %v, %v", all, err)
+	}
+}
+
+// An NFSv3 server shows anything as the mtime of a file that is being created.
+func TestStampIsNotJudgedByItsMtimeAlone(t *testing.T) {
+	w := newWorld(t)
+	dead, _ := w.join("quarantine")
+	a, _ := w.join("quarantine")
+	w.try(dead, sig, Won)
+	w.advance(testTTL + time.Second)
+	w.try(a, sig, Won)
+	stamps, err := filepath.Glob(filepath.Join(w.dir, sig.lock()+".stale-*", stampName))
+	if err != nil || len(stamps) != 1 {
+		t.Fatal(stamps, err)
+	}
+	if err := os.Chtimes(stamps[0], time.Unix(0, 0), time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := a.(Reclaimer).Reclaim(1000); err != nil || len(done.Removed) != 0 {
+		t.Errorf("removed %v at once, %v", done.Removed, err)
 	}
 }

@@ -15,7 +15,9 @@ import (
 //	c1 <nonce in hex> <generation> <length> <crc32c in hex>\n<record>
 //
 // The first byte is the state and the only one that ever changes, so that no
-// change of it can be torn. The second is the version of the format.
+// change of it can be torn. The second is the version of the format. A later
+// format begins with one of these states as well, or it would be taken for
+// garbage.
 const (
 	stateClaimed  = 'c' // its owner works on it, or died
 	stateDropped  = 'x' // its owner gave it back
@@ -31,9 +33,9 @@ const (
 )
 
 var (
-	// ErrVersion means that a file was written by a program that knows a
-	// later format. Such a file is nobody's to judge, whatever its age.
-	ErrVersion = errors.New("written in a format of a later version")
+	// ErrVersion means that a file was written in a later format. Such a file
+	// is not judged, whatever its age.
+	ErrVersion = errors.New("written in the format of a later version")
 
 	errUnreadable = errors.New("torn or garbage")
 )
@@ -71,9 +73,9 @@ type header struct {
 	size int // where it ends
 }
 
-// decodeHeader reads the line. On errUnreadable the state is stateDone if the
-// bytes are the beginning of a done record: of such a file it is known that
-// the work was done, though not what was recorded.
+// decodeHeader reads the line. If it is unreadable but the beginning of a done
+// record, the state is stateDone beside errUnreadable: the work was done, though
+// it is not known what was recorded.
 func decodeHeader(p []byte) (header, error) {
 	var h header
 	if len(p) > 1 && isState(p[0]) && p[1] != formatVersion && p[1] >= '0' && p[1] <= '9' {

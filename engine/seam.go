@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// FS is all of a filesystem that generations is given. Unlink, rename, link
-// and locks do not exist in it, so the compiler proves that a claim, once
-// made, stays.
+// FS is all of a filesystem that generations is given. Unlink, rename, link and
+// locks do not exist in it, so no code that has only an FS can take a claim away.
 //
 // Names are relative to the claim directory and separated by slashes. Every
 // method is one step that another contender can come before or after. Errors
@@ -38,8 +37,8 @@ type FS interface {
 	Now() (time.Time, error)
 }
 
-// File is a file that this contender created, held open. It stays the same
-// file whatever becomes of its name.
+// File is a file that this contender created, held open. It stays the same file
+// whatever happens to its name.
 type File interface {
 	// WriteAt is io.WriterAt. Whoever opens the file afterwards, on whatever
 	// host, reads what was written.
@@ -48,7 +47,9 @@ type File interface {
 	// futimens(UTIME_NOW). The kernel of a network filesystem leaves the value
 	// to the server.
 	Touch() error
+	// Stat describes the file as the server has it, not as it is cached.
 	Stat() (Info, error)
+	// Sync makes what was written durable, and the file's name as well.
 	Sync() error
 	Close() error
 }
@@ -57,6 +58,8 @@ type File interface {
 type Reader interface {
 	// ReadAt is io.ReaderAt: fewer bytes than asked for come with io.EOF.
 	ReadAt(p []byte, off int64) (int, error)
+	// Stat describes the file as the server has it, not as it is cached: its
+	// times decide whether a claim is taken over.
 	Stat() (Info, error)
 	Close() error
 }
@@ -67,7 +70,7 @@ type LinkFS interface {
 	FS
 	// Link gives the file another name, or fails with EEXIST.
 	Link(name, another string) error
-	// Unlink removes whatever file the name is by then.
+	// Unlink removes whatever file has the name by then.
 	Unlink(name string) error
 }
 
@@ -90,7 +93,7 @@ type FullFS interface {
 	OpenLock(name string) (LockFile, error)
 }
 
-// LockFile is an open file with flock(2) on it or not.
+// LockFile is an open file that flock(2) can lock.
 type LockFile interface {
 	// TryLock is flock(LOCK_EX|LOCK_NB); EWOULDBLOCK means another holds it.
 	TryLock() error
@@ -123,7 +126,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Info is what the protocols use of stat(2).
+// Info is the part of stat(2) that the protocols use.
 type Info struct {
 	Kind  Kind
 	Size  int64
@@ -133,8 +136,8 @@ type Info struct {
 	Ctime time.Time
 }
 
-// Clock is the local clock. Its readings are compared with each other only,
-// and with no other host's.
+// Clock is the local clock. Its readings are compared only with each other, never
+// with those of another host or of a filesystem.
 type Clock interface {
 	// Now is the time since some fixed moment. It goes on while the host is
 	// suspended: a lease that ran out in the meantime must look so.

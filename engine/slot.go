@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// ForeignError means that the name of a claim is taken by something of a kind
-// that no claim is of. It is never judged by age: nobody knows what it is.
+// ForeignError means that the name of a claim is taken by something that cannot
+// be a claim, for instance a directory or a symlink. It is never judged by its
+// age.
 type ForeignError struct {
 	Name string
 	Kind Kind
@@ -21,8 +22,8 @@ func (e *ForeignError) Error() string {
 
 // ClockError means that a file is dated more than a TTL ahead of the
 // filesystem's own clock: that clock was set back, or the file comes from
-// elsewhere. Its age is not known, so the key is nobody's until the clock has
-// caught up or somebody has looked.
+// elsewhere. Its age is not known, so nobody gets the key until the clock has
+// caught up or somebody has repaired the file.
 type ClockError struct {
 	Name  string
 	Ahead time.Duration
@@ -40,8 +41,8 @@ type slot struct {
 	info Info
 }
 
-// readSlot reads first and asks for the times afterwards, so that whoever
-// finds a file half written finds it as young as the last write to it.
+// readSlot reads the content first and the times afterwards, so that a file
+// that was read half written is at least as young as the write that was missed.
 func readSlot(fs FS, name string) (slot, error) {
 	s := slot{name: name}
 	r, err := fs.Open(name)
@@ -88,9 +89,10 @@ func readRecord(r Reader) ([]byte, error) {
 	return whole[:n+m], err
 }
 
-// until is when the claim expires. Its time is the later of mtime and ctime:
-// ctime cannot be set by touch or a restore, mtime is kept even where ctime is
-// not. A time more than a TTL ahead is nobody's renewal and does not count.
+// until is when the claim expires: TTL after the later of its mtime and ctime.
+// touch or a restored backup can set the mtime but not the ctime; and some
+// filesystems keep no ctime. A time more than a TTL ahead of the clock comes
+// from no renewal and does not count.
 func (s slot) until(now time.Time, ttl time.Duration) (time.Time, error) {
 	limit := now.Add(ttl)
 	var stamp time.Time
@@ -105,7 +107,7 @@ func (s slot) until(now time.Time, ttl time.Duration) (time.Time, error) {
 	return stamp.Add(ttl), nil
 }
 
-// exists tells whether the name is there, and tells an error apart from both.
+// exists tells whether the name is there. After an error that is not known.
 func exists(fs FS, name string) (bool, error) {
 	_, err := fs.Lstat(name)
 	if errors.Is(err, syscall.ENOENT) {

@@ -14,6 +14,11 @@ func (e *RecordError) Error() string {
 	return fmt.Sprintf("record of %d bytes: at most %d are kept", e.Length, MaxRecord)
 }
 
+// errMayBeDone is what Drop answers after a Done whose effect is not known.
+func errMayBeDone(name string) error {
+	return fmt.Errorf("drop %s: %w: it may be done, and expires if it is not", name, ErrUnknown)
+}
+
 // writeRecord writes the whole file in one call, from its beginning.
 func writeRecord(f File, name string, rec record, durable bool) error {
 	if _, err := f.WriteAt(rec.encode(), 0); err != nil {
@@ -28,9 +33,9 @@ func writeRecord(f File, name string, rec record, durable bool) error {
 	return nil
 }
 
-// givenUp closes the file of an attempt that did not come to its end, and
-// marks the error as one after which nobody knows. EEXIST without a file is
-// an answer, and stays one.
+// givenUp closes the file of an attempt that failed half-way, and marks the error
+// as one after which the outcome is not known. EEXIST without a file is an
+// answer, and is returned as it is.
 func givenUp(f File, err error) error {
 	if f == nil {
 		if errors.Is(err, syscall.EEXIST) {
@@ -41,7 +46,7 @@ func givenUp(f File, err error) error {
 	return unknown(errors.Join(err, f.Close()))
 }
 
-// inFan makes the fan-out directory if the first attempt finds none.
+// inFan creates a file, and makes its fan-out directory if there is none yet.
 func inFan(fs FS, sig Signature, create func() (File, error)) (File, error) {
 	f, err := create()
 	if f != nil || !errors.Is(err, syscall.ENOENT) {
@@ -53,7 +58,8 @@ func inFan(fs FS, sig Signature, create func() (File, error)) (File, error) {
 	return create()
 }
 
-// answer keeps an outcome and an error apart: after an error nothing is known.
+// answer returns the outcome, or the error without it: after an error nothing is
+// known.
 func answer(out Outcome, err error) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, unknown(err)
