@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
-.PHONY: build survey test check race docs bench soak clean
+.PHONY: build survey test check race docs requirements requirements-full bench workloads soak clean
 
 build: ## bin/claimbench, one static binary
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/claimbench ./cmd/claimbench
@@ -31,12 +31,21 @@ race: ## the packages with goroutines, under the race detector; it needs a C com
 		echo 'race detector: skipped, no C compiler ($$(go env CC))'; \
 	fi
 
+requirements: ## docs/requirements.md and the Go table beside the explorer, with two contenders
+	go run ./cmd/claimbench explore --requirements docs/requirements.md
+
+requirements-full: ## the same table with three contenders, printed
+	go run ./cmd/claimbench explore --contenders 3 --preemptions 2
+
 docs: ## write the pages of the probes again
 	mkdir -p docs/probes
 	go run ./cmd/claimbench docs docs/probes
 
 bench: ## the figures of the starting line and the probes, on this machine
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
+
+workloads: build ## the workloads that are about speed and size, in /tmp and /dev/shm
+	./bin/claimbench bench scale,peers --budget 60m /tmp /dev/shm
 
 soak: build ## many surveys of good filesystems: no false alarm may come out
 	go test -run '^TestNoFalseAlarm$$' -timeout 120m -v ./bench -soak

@@ -1,6 +1,6 @@
 // Package bench holds the numbers: benchmarks of the starting line and of the probes, on whatever machine runs them.
 // They print figures and judge none; `make bench` runs them.
-package bench
+package bench_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/bench"
 	"github.com/claimbench/claimbench/internal/config"
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
@@ -28,7 +29,7 @@ var soak = flag.Bool("soak", false, "run 200 surveys in search of a false alarm,
 
 // ops is the table of the probes and the loop that they are compared with: exclusive creates of one name, and the
 // unlink by whoever succeeded, without any synchronisation.
-var ops = append(probes.Ops(), race.Op{Name: "reference", Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
+var ops = append(slices.Concat(probes.Ops(), bench.Ops()), race.Op{Name: "reference", Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 	for range e.Arg {
 		fd, errno := race.Open(e.Dir, e.Name(), unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600)
 		if errno == 0 {
@@ -42,6 +43,7 @@ var ops = append(probes.Ops(), race.Op{Name: "reference", Attempt: func(e *race.
 
 func TestMain(m *testing.M) {
 	race.Contend(ops)
+	bench.SetOps(func() []race.Op { return ops })
 	os.Exit(m.Run())
 }
 

@@ -1,5 +1,5 @@
-// Package results holds published results: the JSON files of surveys, and the tables rendered from them. Nothing here
-// is edited by hand.
+// Package results holds published results: the JSON files of surveys, the tables rendered from them, and README.md,
+// the page of all of them. Nothing here is edited by hand.
 package results
 
 import (
@@ -17,11 +17,32 @@ import (
 var rewrite = flag.Bool("rewrite", false, "render the tables again")
 
 func TestPublishedResultsAreValidAndTheirTablesAreRenderedFromThem(t *testing.T) {
-	files, err := filepath.Glob("*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d published results, %v", len(files), err)
+	for _, f := range published(t) {
+		var table bytes.Buffer
+		if err := report.Markdown(&table, []*result.File{f.File}); err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		rendered(t, f.Name+".md", table.Bytes())
 	}
-	for _, path := range files {
+}
+
+func TestTheReadmeIsRenderedFromAllResults(t *testing.T) {
+	var page bytes.Buffer
+	if err := report.Overview(&page, published(t)); err != nil {
+		t.Fatal(err)
+	}
+	rendered(t, "README.md", page.Bytes())
+}
+
+// published is every result in this directory, by its name without .json.
+func published(t *testing.T) []report.Named {
+	t.Helper()
+	paths, err := filepath.Glob("*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d published results, %v", len(paths), err)
+	}
+	var files []report.Named
+	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -31,15 +52,11 @@ func TestPublishedResultsAreValidAndTheirTablesAreRenderedFromThem(t *testing.T)
 		}
 		f, err := result.Load(path)
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
+			t.Fatalf("%s: %v", path, err)
 		}
-		var table bytes.Buffer
-		if err := report.Markdown(&table, []*result.File{f}); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		rendered(t, strings.TrimSuffix(path, ".json")+".md", table.Bytes())
+		files = append(files, report.Named{Name: strings.TrimSuffix(path, ".json"), File: f})
 	}
+	return files
 }
 
 func rendered(t *testing.T, path string, want []byte) {
@@ -50,6 +67,6 @@ func rendered(t *testing.T, path string, want []byte) {
 		}
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not the table of its result (%v); go test ./results -rewrite", path, err)
+		t.Errorf("%s is not what its results render to (%v); go test ./results -rewrite", path, err)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"os"
 
 	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/probes"
+	"github.com/claimbench/claimbench/internal/survey"
 )
 
 func main() {
-	race.Contend(probes.Ops())
+	race.Contend(survey.Ops())
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

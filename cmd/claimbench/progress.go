@@ -33,12 +33,12 @@ func newProgress(w io.Writer) *progress {
 }
 
 func (p *progress) hooks() survey.Progress {
-	return survey.Progress{Target: p.target, Probe: p.probe, Found: p.found, Note: p.note, Ended: p.ended}
+	return survey.Progress{Target: p.target, Probe: p.probe, Found: p.found, Benched: p.benched, Note: p.note, Ended: p.ended}
 }
 
 func (p *progress) target(name string, n int) {
 	if p.bars == nil {
-		fmt.Fprintf(p.w, "%s: %d probes\n", name, n)
+		fmt.Fprintf(p.w, "%s: %d steps\n", name, n)
 		return
 	}
 	p.bar = p.bars.New(int64(n), mpb.BarStyle(),
@@ -55,6 +55,17 @@ func (p *progress) found(name string, f *result.Finding) {
 		return
 	}
 	p.bar.Increment()
+}
+
+func (p *progress) benched(name string, rows []result.Bench) {
+	if p.bar != nil {
+		p.bar.Increment()
+		return
+	}
+	for i := range rows {
+		r := &rows[i]
+		fmt.Fprintf(p.w, "%s: %s: %s: %d trials, %d duplicates, %d missed\n", name, r.Workload, r.Protocol, r.Trials, r.Duplicates, r.Missed)
+	}
 }
 
 func (p *progress) note(message string) {

@@ -67,7 +67,7 @@ func rootCommand() *cobra.Command {
 is each piece of work done exactly once? claimbench surveys the directory's filesystem and answers with
 a table, the evidence under it, and what to change where the answer is no.
 
-Exit status: 0 every required promise holds, 1 at least one does not, 3 unproven,
+Exit status: 0 every required protocol is safe and every required promise holds, 1 at least one is not, 3 unproven,
 2 usage or configuration error, 4 the survey could not run.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -75,7 +75,7 @@ Exit status: 0 every required promise holds, 1 at least one does not, 3 unproven
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return seeHelp(cmd, err) })
-	root.AddCommand(surveyCommand(), probeCommand(), exploreCommand(), reportCommand(), docsCommand(), versionCommand())
+	root.AddCommand(surveyCommand(), probeCommand(), benchCommand(), exploreCommand(), onceCommand(), reportCommand(), compareCommand(), docsCommand(), versionCommand())
 	return root
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/engine"
 	"github.com/claimbench/claimbench/internal/config"
 	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/report"
@@ -34,6 +35,11 @@ type surveyFlags struct {
 	seed      uint64
 	verbose   bool
 	anonymize bool
+
+	workloads []string // of the bench alone; nil is a survey
+	protocols []string
+	trials    int
+	full      bool
 }
 
 func (f *surveyFlags) add(cmd *cobra.Command) {
@@ -43,7 +49,7 @@ func (f *surveyFlags) add(cmd *cobra.Command) {
 	fl.DurationVar(&f.budget, "budget", 0, "the most that the whole run may take (default from --config)")
 	fl.StringVar(&f.out, "out", "", "result file to write (default claimbench-HOST-TIME.json; - for none)")
 	fl.BoolVar(&f.json, "json", false, "print the result file instead of the table")
-	fl.StringSliceVar(&f.require, "require", nil, "promises that decide the exit status (default from --config)")
+	fl.StringSliceVar(&f.require, "require", nil, "protocols and promises that decide the exit status (default from --config)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of everything random; 0 draws one")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all figures")
 	fl.BoolVar(&f.anonymize, "anonymize", false, "leave host names, paths and addresses out of the result")
@@ -53,9 +59,10 @@ func surveyCommand() *cobra.Command {
 	var f surveyFlags
 	cmd := &cobra.Command{
 		Use:   "survey [DIR ...]",
-		Short: "Test every promise of a directory's filesystem",
-		Long: `Test every promise that file claims rest on, in each DIR; without DIR, on the filesystems of the working
-directory, /tmp, /dev/shm and $HOME, each filesystem once.
+		Short: "Say which claim protocol may be used in a directory, and why",
+		Long: `Test every promise that file claims rest on, in each DIR, run claim protocols under contention there, and say
+which of them may be used. Without DIR, on the filesystems of the working directory, /tmp, /dev/shm and $HOME,
+each filesystem once.
 
 claimbench works inside one directory of its own in each DIR and removes it again.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, nil) },
@@ -92,14 +99,17 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 		p.note("skipped " + n)
 	}
 	for _, name := range c.Require {
-		if len(c.Probes) > 0 && !slices.Contains(c.Probes, name) {
+		if f.workloads == nil && len(c.Probes) > 0 && !slices.Contains(c.Probes, name) {
 			p.note("required, but not among the probes to run, so unproven: " + name)
 		}
 	}
 	if len(targets) == 0 {
 		return cannotRun(errors.New("no filesystem here can be written; name a directory"))
 	}
-	file, runErr := survey.Run(ctx, survey.Options{Targets: targets, Config: c, Version: version, Progress: p.hooks()})
+	file, runErr := survey.Run(ctx, survey.Options{
+		Targets: targets, Config: c, Version: version, Progress: p.hooks(),
+		BenchOnly: f.workloads != nil, Protocols: f.protocols, Full: f.full, Draw: drawBeside(out, p),
+	})
 	p.close()
 	if file == nil {
 		return explain(runErr)
@@ -116,7 +126,25 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 	if file.Incomplete != "" {
 		p.note(file.Incomplete + ": the result is incomplete")
 	}
+	if f.workloads != nil {
+		return decided(survey.DecideBench(file, c.Require))
+	}
 	return decided(survey.Decide(file, c.Require))
+}
+
+// drawBeside saves the drawing of a history that no sequential order explains beside the result file.
+func drawBeside(out string, p *progress) func(workload, protocol string, html []byte) {
+	if out == "" {
+		return nil
+	}
+	return func(workload, protocol string, html []byte) {
+		name := fmt.Sprintf("%s-%s-%s.html", strings.TrimSuffix(out, ".json"), workload, strings.ReplaceAll(protocol, "/", "-"))
+		if err := os.WriteFile(name, html, 0o644); err != nil {
+			p.note("drawing of a history: " + err.Error())
+			return
+		}
+		p.note("a history that no sequential order explains: " + name)
+	}
 }
 
 // settings is the configuration with the flags over it.
@@ -128,7 +156,7 @@ func (f *surveyFlags) settings(cmd *cobra.Command, names []string) (config.Confi
 	if err != nil {
 		return c, err
 	}
-	if cmd.Flags().Changed("budget") {
+	if f.budget != 0 || cmd.Flags().Changed("budget") {
 		c.Budget = f.budget
 	}
 	if f.require != nil {
@@ -137,16 +165,28 @@ func (f *surveyFlags) settings(cmd *cobra.Command, names []string) (config.Confi
 	if f.seed != 0 {
 		c.Seed = f.seed
 	}
+	if f.workloads != nil {
+		c.Workloads, c.Trials = f.workloads, f.trials
+		c.DeathsOf = nil
+	}
 	if names != nil {
-		c.Probes = names
+		c.Probes, c.Workloads = names, nil
 		if f.require == nil {
 			c.Require = names
 		}
 	}
-	for _, name := range slices.Concat(c.Probes, c.Require) {
+	for _, name := range c.Probes {
 		if err := known(name); err != nil {
 			return c, err
 		}
+	}
+	for _, name := range c.Require {
+		if err := decides(name); err != nil {
+			return c, err
+		}
+	}
+	if err := f.benched(&c); err != nil {
+		return c, err
 	}
 	return c, c.Validate()
 }
@@ -160,10 +200,25 @@ func known(name string) error {
 	for _, p := range probes.All {
 		names = append(names, p.Name)
 	}
-	if near, ok := config.Nearest(name, names); ok {
-		return fmt.Errorf("unknown probe %q; did you mean %q?", name, near)
+	return unknown("probe", name, names)
+}
+
+// decides objects to what can decide nothing: the name of neither a protocol nor a promise.
+func decides(name string) error {
+	if known(name) == nil {
+		return nil
 	}
-	return fmt.Errorf("unknown probe %q; the probes are %s", name, strings.Join(names, ", "))
+	var names []string
+	for _, s := range engine.Protocols {
+		names = append(names, s.Name)
+	}
+	for _, p := range probes.All {
+		names = append(names, p.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return unknown("protocol or promise", name, names)
 }
 
 // targets are the routes of each directory.

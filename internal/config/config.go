@@ -29,7 +29,10 @@ type Config struct {
 	ReleaseWait  time.Duration `yaml:"release_wait"`  // how long a lock may take to be released
 	MinContested int           `yaml:"min_contested"` // fewer contested rounds are unproven
 	Probes       []string      `yaml:"probes"`        // names; empty is all
-	Require      []string      `yaml:"require"`       // promises that decide the exit status
+	Workloads    []string      `yaml:"workloads"`     // of the bench, by name; empty is none
+	Trials       int           `yaml:"trials"`        // of each protocol in each of them
+	DeathsOf     []string      `yaml:"deaths_of"`     // protocols whose contenders are killed at every step
+	Require      []string      `yaml:"require"`       // protocols and promises that decide the exit status
 	Seed         uint64        `yaml:"seed"`          // 0 is a random one
 }
 

@@ -39,7 +39,8 @@ func TestQuickIsTheSurveyOfAMinute(t *testing.T) {
 	want := Config{
 		Budget: time.Minute, Contenders: []int{2, 8}, Rounds: 20_000, ProbeTime: time.Second, ScanShare: 0.25,
 		ColdRounds: 64, ColdPause: time.Millisecond, HangAfter: 5 * time.Second, ReleaseWait: 3 * time.Second,
-		MinContested: 300, Probes: []string{}, Require: []string{"excl-create"}, Seed: 0,
+		MinContested: 300, Probes: []string{}, Workloads: []string{"forty", "storm", "forced", "deaths"}, Trials: 20,
+		DeathsOf: []string{"excl", "generations"}, Require: []string{"generations"}, Seed: 0,
 	}
 	if got := quick(t); !reflect.DeepEqual(got, want) {
 		t.Errorf("quick is %+v\nwant %+v", got, want)
@@ -50,6 +51,8 @@ func TestFullIsTheSurveyOfFifteenMinutes(t *testing.T) {
 	want := quick(t)
 	want.Budget, want.Contenders, want.Rounds, want.ProbeTime = 15*time.Minute, []int{2, 4, 8, 16, 40}, 200_000, 20*time.Second
 	want.ColdRounds, want.HangAfter, want.ReleaseWait = 1000, 30*time.Second, 90*time.Second
+	want.Workloads = []string{"forty", "storm", "takeover", "forced", "deaths", "stall", "unrelated"}
+	want.Trials, want.DeathsOf = 100, []string{"excl", "flock-reread", "generations", "generations-linked", "quarantine", "flock-held"}
 	got, err := Named("full")
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("full is %+v, %v\nwant %+v", got, err, want)
@@ -170,14 +173,14 @@ func TestLoadReadsOverQuick(t *testing.T) {
 
 func TestLoadNamesFileLineAndFault(t *testing.T) {
 	const all = "the keys are budget, contenders, rounds, probe_time, scan_share, cold_rounds, cold_pause, " +
-		"hang_after, release_wait, min_contested, probes, require, seed"
+		"hang_after, release_wait, min_contested, probes, workloads, trials, deaths_of, require, seed"
 	const octal = "has a leading zero, which some readers of YAML take for octal; write"
 	for _, c := range []struct{ content, want string }{
 		// keys
 		{"\n\n# a comment\nbudget: 1s\n\n\ncontendres: [2]\n", `7: unknown key "contendres"; did you mean "contenders"?`},
 		{"Rounds: 5\n", `1: unknown key "Rounds"; did you mean "rounds"?`},
 		{"cold-rounds: 5\n", `1: unknown key "cold-rounds"; did you mean "cold_rounds"?`},
-		{"trials: 5\n", `1: unknown key "trials"; ` + all},
+		{"attempts: 5\n", `1: unknown key "attempts"; ` + all},
 		{"1: 5\n", `1: unknown key "1"; ` + all},
 		{"~: 5\n", `1: unknown key "~"; ` + all},
 		{"\"a\\nb\": 5\n", `1: unknown key "a\nb"; ` + all},
@@ -335,7 +338,7 @@ func TestConditionsAreInTheOrderOfTheFile(t *testing.T) {
 	want := []string{
 		"budget=1m0s", "contenders=2,8", "rounds=20000", "probe_time=1s", "scan_share=0.25", "cold_rounds=64",
 		"cold_pause=1ms", "hang_after=5s", "release_wait=3s", "min_contested=300", "probes=flock,mkdir",
-		"require=excl-create", "seed=0",
+		"workloads=forty,storm,forced,deaths", "trials=20", "deaths_of=excl,generations", "require=generations", "seed=0",
 	}
 	if got := c.Conditions(); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
@@ -345,7 +348,7 @@ func TestConditionsAreInTheOrderOfTheFile(t *testing.T) {
 func TestLoadedSurveysShareNothing(t *testing.T) {
 	a := quick(t)
 	a.Contenders[0], a.Require[0] = 99, "spoilt"
-	if b := quick(t); b.Contenders[0] != 2 || b.Require[0] != "excl-create" {
+	if b := quick(t); b.Contenders[0] != 2 || b.Require[0] != "generations" {
 		t.Errorf("a second survey is %+v", b)
 	}
 }

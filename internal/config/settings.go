@@ -28,6 +28,9 @@ func (c *Config) settings() []setting {
 		{"release_wait", &c.ReleaseWait, positive(c.ReleaseWait)},
 		{"min_contested", &c.MinContested, atLeast(1, c.MinContested)},
 		{"probes", &c.Probes, repeated(c.Probes)},
+		{"workloads", &c.Workloads, repeated(c.Workloads)},
+		{"trials", &c.Trials, atLeast(0, c.Trials)},
+		{"deaths_of", &c.DeathsOf, repeated(c.DeathsOf)},
 		{"require", &c.Require, repeated(c.Require)},
 		{"seed", &c.Seed, ""},
 	}

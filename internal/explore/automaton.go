@@ -8,7 +8,8 @@ type automaton struct {
 	who    int
 	run    func(*seam)
 	points []point
-	ran    int // how often the program was started
+	ops    []Op // of the points, close together
+	ran    int  // how often the program was started
 }
 
 // A point is a program that is about to do a step, with what it learned on
@@ -30,7 +31,7 @@ const start int32 = 0
 
 func newAutomaton(w *world, who int, run func(*seam)) *automaton {
 	a := &automaton{w: w, who: who, run: run}
-	a.points = append(a.points, a.after(nil))
+	a.add(a.after(nil))
 	return a
 }
 
@@ -44,10 +45,14 @@ func (a *automaton) next(from int32, r Result) int32 {
 	}
 	p := a.after(append(a.history(from), r))
 	p.from, p.result = from, r
-	a.points = append(a.points, p)
+	a.add(p)
 	to := int32(len(a.points) - 1)
 	a.points[from].next = append(a.points[from].next, edge{r, to})
 	return to
+}
+
+func (a *automaton) add(p point) {
+	a.points, a.ops = append(a.points, p), append(a.ops, p.op)
 }
 
 func (a *automaton) history(at int32) []Result {

@@ -21,28 +21,38 @@ type explorer struct {
 	sc      Scenario
 	w       *world
 	autos   [places]*automaton
-	visited map[hash]float64
+	visited memo
 	ends    map[hash]*Violation
 	depth   []*state // one for each depth, to be used again
 	steps_  [][]Step
 	path    Schedule
 	buf     []byte
+	plain   bool // two states are one only if they are equal; for comparison
 }
 
 // Explore runs a protocol through all schedules of the scenario.
 func Explore(spec engine.Spec, sc Scenario) *Report {
 	x := newExplorer(spec, sc)
-	for _, s := range x.starts() {
-		x.path = append(x.path[:0], s.path...)
-		x.Schedules += x.walk(s.state, len(x.path))
+	x.walkAll()
+	if x.w.dated {
+		x = newExplorer(spec, sc)
+		x.w.dated = true
+		x.walkAll()
 	}
-	x.States, x.Touched = len(x.visited), x.w.touched
+	x.States, x.Touched = x.visited.n, x.w.touched
 	for _, a := range x.autos {
 		if a != nil {
 			x.Histories += len(a.points)
 		}
 	}
 	return &x.Report
+}
+
+func (x *explorer) walkAll() {
+	for _, s := range x.starts() {
+		x.path = append(x.path[:0], s.path...)
+		x.Schedules += x.walk(s.state, len(x.path))
+	}
 }
 
 func newExplorer(spec engine.Spec, sc Scenario) *explorer {
@@ -53,7 +63,7 @@ func newExplorer(spec engine.Spec, sc Scenario) *explorer {
 		sc.Params = params
 	}
 	x := &explorer{spec: spec, sc: sc, w: newWorld(sc.Weakness == CaseFolding)}
-	x.visited, x.ends = map[hash]float64{}, map[hash]*Violation{}
+	x.ends = map[hash]*Violation{}
 	for who := range sc.Contenders {
 		x.autos[who] = newAutomaton(x.w, who, x.task(who).run)
 	}
@@ -76,19 +86,25 @@ func (x *explorer) task(who int) task {
 
 // walk visits what can come of a state, and counts the schedules.
 func (x *explorer) walk(s *state, depth int) float64 {
-	x.buf = s.encode(x.buf[:0])
-	key := hashOf(x.buf)
-	if n, ok := x.visited[key]; ok {
-		return n
-	}
-	if x.sc.States > 0 && len(x.visited) >= x.sc.States {
+	key := x.key(s)
+	if x.sc.States > 0 && x.visited.n >= x.sc.States && !x.visited.has(key) {
 		x.Cut = true
 		return 0
 	}
-	x.visited[key] = 0
+	if !x.visited.enter(key, s.turns) {
+		return float64(x.visited.find(key).schedules)
+	}
 	n := x.branch(s, depth)
-	x.visited[key] = n
+	x.visited.find(key).schedules = float32(n)
 	return n
+}
+
+func (x *explorer) key(s *state) hash {
+	x.buf = s.encode(x.buf[:0])
+	if x.plain {
+		x.buf = append(x.buf, s.turns)
+	}
+	return hashOf(x.buf)
 }
 
 func (x *explorer) branch(s *state, depth int) float64 {

@@ -85,6 +85,7 @@ type world struct {
 	folded   map[string]string
 	known    map[string]bool // names that are documented
 	touched  uint32          // bit n: weakness n would have made a difference
+	dated    bool            // somebody asked for the times of a directory that is unasked
 }
 
 // touch notes that a filesystem with one of the weaknesses would have done

@@ -60,7 +60,7 @@ type Found struct {
 // A Report is what an exploration found.
 type Report struct {
 	States     int
-	Schedules  float64 // that the states stand for
+	Schedules  float64 // that the states stand for; with a bound of preemptions, at most
 	Operations int
 	Stalls     int // executions that overlapped because one was stalled past its TTL
 	Histories  int // of one contender, over all contenders

@@ -8,6 +8,7 @@ import "github.com/claimbench/claimbench/engine"
 // stays.
 func Shortest(spec engine.Spec, sc Scenario, found Found, states int) Found {
 	x := newExplorer(spec, sc)
+	x.w.dated = true
 	if s, v := x.breadthFirst(found.Kind, states); v != nil {
 		return Found{*v, s}
 	}
@@ -50,15 +51,12 @@ func (x *explorer) breadthFirst(kind Kind, states int) (Schedule, *Violation) {
 	}
 	for n := 0; n <= longest; n++ {
 		for _, a := range byLength[n] {
-			x.buf = a.state.encode(x.buf[:0])
-			key := hashOf(x.buf)
-			if _, ok := x.visited[key]; ok {
+			if !x.visited.enter(x.key(a.state), a.state.turns) {
 				continue
 			}
-			if len(x.visited) >= states {
+			if x.visited.n > states {
 				return nil, nil
 			}
-			x.visited[key] = 0
 			more, s, v := x.spread(a, kind)
 			if v != nil {
 				return s, v

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"time"
 
 	"github.com/claimbench/claimbench/engine"
@@ -71,14 +70,7 @@ func (a *actor) release() {
 // do makes no difference.
 func (a *actor) finish(how life) { *a = actor{life: how} }
 
-// Key identifies a state; two states have the same one with probability
-// 2^-128.
-type hash [2]uint64
-
-var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-
-func hashOf(b []byte) hash { return hash{maphash.Bytes(seeds[0], b), maphash.Bytes(seeds[1], b)} }
-
+// encode leaves out the number of preemptions, which the memo compares.
 func (s *state) encode(b []byte) []byte {
 	for i := range s.actors {
 		a := &s.actors[i]
@@ -89,7 +81,7 @@ func (s *state) encode(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(a.at))
 		b = binary.LittleEndian.AppendUint64(b, uint64(a.expires))
 	}
-	b = append(b, s.ticks, s.deaths, s.turns, byte(s.last), s.alone)
+	b = append(b, s.ticks, s.deaths, byte(s.last), s.alone)
 	return s.encodeEnd(b)
 }
 
@@ -111,6 +103,7 @@ func flags(all ...bool) (b byte) {
 	return b
 }
 
+// encode leaves out the times of directories that nobody ever asks for.
 func (m *model) encode(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.now))
 	b = append(b, byte(len(m.nodes)), byte(len(m.entries)), byte(len(m.handles)))
@@ -118,6 +111,9 @@ func (m *model) encode(b []byte) []byte {
 		n := &m.nodes[i]
 		b = binary.LittleEndian.AppendUint64(b, uint64(n.id)<<32|uint64(n.data))
 		b = binary.LittleEndian.AppendUint64(b, uint64(n.ino)<<32|uint64(n.nlink)<<8|uint64(flags(n.shared))<<7|uint64(n.kind))
+		if !m.w.dated && m.unasked(n) {
+			continue
+		}
 		b = binary.LittleEndian.AppendUint64(b, uint64(n.mtime))
 		b = binary.LittleEndian.AppendUint64(b, uint64(n.ctime))
 	}

@@ -95,7 +95,7 @@ func (x *explorer) counts(s *state, t Step) bool {
 	return op.Verb != Finish && !x.local(s, int(t.Who), op)
 }
 
-func (x *explorer) op(s *state, who int) Op { return x.autos[who].points[s.actors[who].at].op }
+func (x *explorer) op(s *state, who int) Op { return x.autos[who].ops[s.actors[who].at] }
 
 func (x *explorer) endings(s *state, who int, op Op) int {
 	if x.sc.Plain {
@@ -113,6 +113,7 @@ func (x *explorer) do(s *state, t Step) *Violation {
 		if x.counts(s, t) {
 			s.last = t.Who
 		}
+		defer s.forgetLast()
 	}
 	switch {
 	case t.Tick:
@@ -125,6 +126,13 @@ func (x *explorer) do(s *state, t Step) *Violation {
 		return nil
 	default:
 		return x.act(s, int(t.Who), int(t.Choice))
+	}
+}
+
+// forgetLast is for one that cannot be preempted any more.
+func (s *state) forgetLast() {
+	if s.last >= 0 && s.actors[s.last].life != alive {
+		s.last = -1
 	}
 }
 

@@ -59,7 +59,7 @@ func scenarios(contenders, preemptions int, weak Weakness) []Scenario {
 	}
 	all := []Scenario{
 		claim,
-		{Name: "renew", Contenders: 2, Ticks: 3, Tick: ttl/3 + time.Second, Renew: true, Preemptions: 3},
+		{Name: "renew", Contenders: 2, Ticks: 3, Tick: ttl/3 + time.Second, Renew: true},
 		{Name: "fail", Contenders: 2, Deaths: 1, Ticks: 1, Fail: true},
 		{Name: "keys", Contenders: 2, Deaths: 2, Ticks: 1, Stale: true, Apart: true, Plain: true},
 		// A rename in flight lands within a margin of its last check.
@@ -154,81 +154,4 @@ func together(jobs []int, do func(int)) {
 	}
 	close(next)
 	all.Wait()
-}
-
-// work is what one cell takes.
-type work struct {
-	cell       Cell
-	touched    uint32
-	schedules  float64
-	operations int
-}
-
-func (r *work) run(spec engine.Spec, contenders, preemptions int, perfect work) {
-	weak, p := r.cell.Weakness, perfect.cell
-	switch {
-	case weak == Perfect:
-		r.explore(spec, contenders, preemptions)
-	case p.happens(spec, contenders, preemptions, weak):
-		r.cell = Cell{Protocol: p.Protocol, Weakness: weak, Kinds: p.Kinds[:1], Why: p.Why, Schedule: p.Schedule, Scenario: p.Scenario}
-	case perfect.touched&(1<<weak) == 0:
-		p.Weakness, p.States = weak, 0
-		r.cell = p
-	default:
-		r.explore(spec, contenders, preemptions)
-	}
-}
-
-// happens says that what breaks a protocol on a perfect filesystem breaks it on
-// a weak one step by step.
-func (c Cell) happens(spec engine.Spec, contenders, preemptions int, weak Weakness) bool {
-	if len(c.Kinds) == 0 || c.Kinds[0] != Duplicate {
-		return false
-	}
-	sc, _ := FindScenario(c.Scenario, contenders, preemptions, weak)
-	schedule, err := ParseSchedule(c.Schedule)
-	if err != nil {
-		return false
-	}
-	_, v, err := Replay(spec, sc, schedule)
-	return err == nil && v != nil && v.Kind == Duplicate
-}
-
-func (r *work) explore(spec engine.Spec, contenders, preemptions int) {
-	var gravest Found
-	var in Scenario
-	found := map[Kind]bool{}
-	for _, sc := range scenarios(contenders, preemptions, r.cell.Weakness) {
-		if !sc.concerns(spec) {
-			continue
-		}
-		sc.First = sc.Weakness != Perfect || sc.Reclaim
-		report := Explore(spec, sc)
-		r.add(report)
-		for _, f := range report.Found {
-			found[f.Kind] = true
-			if gravest.Kind == 0 || f.Kind < gravest.Kind {
-				gravest, in = f, sc
-			}
-		}
-		if report.Halted && sc.Weakness != Perfect {
-			break
-		}
-	}
-	for k := Duplicate; k <= Leftover; k++ {
-		if found[k] && (in.Weakness == Perfect || !found[Duplicate] || k == Duplicate) {
-			r.cell.Kinds = append(r.cell.Kinds, k)
-		}
-	}
-	if gravest.Kind != 0 {
-		f := Shortest(spec, in, gravest, 100_000)
-		r.cell.Why, r.cell.Schedule, r.cell.Scenario = f.What, f.Schedule.String(), in.Name
-	}
-}
-
-func (r *work) add(report *Report) {
-	r.cell.States += report.States
-	r.touched |= report.Touched
-	r.schedules += report.Schedules
-	r.operations += report.Operations
 }

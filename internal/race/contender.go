@@ -49,6 +49,7 @@ func contend(ops []Op, id, cpu string) error {
 	unix.Umask(0) // the mode of what a contender makes carries its number
 	c := &contender{sh: sh, s: &sh.slots[i], ops: ops, parent: os.Getppid(), env: newEnv(i)}
 	c.s.tid = int32(unix.Gettid())
+	c.env.Words = func(i int) []uint64 { return sh.words[i][:] }
 	c.serve()
 	return nil
 }

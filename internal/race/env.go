@@ -24,6 +24,10 @@ type Env struct {
 	Lock  unix.Flock_t
 	Buf   [32 << 10]byte
 
+	// Words are contender i's words of the shared memory, which outlive it. Every contender and the parent can read
+	// and write them; nobody clears them.
+	Words func(i int) []uint64
+
 	name [64]byte // the round's name, NUL-terminated
 	own  [64]byte // this contender's private name in the round
 	dir  int      // length of the parent's part of name; 0 when the name lies directly in Dir

@@ -209,6 +209,18 @@ func (l *Line) Contender(i int) (pid, tid, cpu int) {
 	return p.cmd.Process.Pid, int(l.sh.slots[i].tid), p.cpu
 }
 
+// Words are contender i's words of the shared memory: see Env.
+func (l *Line) Words(i int) []uint64 { return l.sh.words[i][:] }
+
+// Contenders is the number of processes on the line.
+func (l *Line) Contenders() int { return l.cfg.Contenders }
+
+// Stopped reports whether contender i is stopped by a signal.
+func (l *Line) Stopped(i int) bool { return l.procs[i].state() == "T" }
+
+// Gone reports whether contender i's process has ended.
+func (l *Line) Gone(i int) bool { return l.procs[i].isGone() }
+
 // CPUs is the number of CPUs the contenders are spread over.
 func (l *Line) CPUs() int { return len(l.cpus) }
 

@@ -49,14 +49,36 @@ const (
 //
 // After an error the tally holds what was counted until then.
 func (l *Line) Race(ctx context.Context, op string, plan Plan, each func(*Round) bool) (Tally, error) {
-	r := &running{
+	r := l.running(op, plan)
+	err := r.all(ctx, each)
+	r.tally.Elapsed = time.Since(r.began)
+	return r.tally, err
+}
+
+// Trial runs one round of an operation, all contenders starting together. The caller may keep it.
+func (l *Line) Trial(ctx context.Context, op string, contenders int, arg uint64) (Round, error) {
+	var kept Round
+	r := l.running(op, Plan{Contenders: contenders, Arg: arg})
+	r.size = 1
+	for i := range contenders {
+		if err := r.ready(ctx, i); err != nil {
+			return kept, err
+		}
+	}
+	_, err := r.batch(ctx, Tight, func(round *Round) bool {
+		kept = *round
+		kept.Events = slices.Clone(round.Events)
+		return true
+	})
+	return kept, err
+}
+
+func (l *Line) running(op string, plan Plan) *running {
+	return &running{
 		Line: l, op: l.op(op), name: op, plan: plan, began: time.Now(),
 		offsets: make([]int64, plan.Contenders), width: 2000, size: firstBatch,
 		tally: Tally{Wins: make([]int, plan.Contenders)},
 	}
-	err := r.all(ctx, each)
-	r.tally.Elapsed = time.Since(r.began)
-	return r.tally, err
 }
 
 // running is a race under way.

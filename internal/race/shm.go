@@ -33,7 +33,11 @@ type shared struct {
 	slots   [MaxContenders]slot
 	after   [maxBatch]After
 	events  [maxBatch * MaxContenders]Event
+	words   [MaxContenders][Words]uint64
 }
+
+// Words is how many words of the shared memory each contender has for its operations' own use.
+const Words = 1 << 15
 
 // A gate is a number that only grows and that contenders wait for.
 type gate struct {

@@ -16,41 +16,72 @@ import (
 // CSV writes one row for each finding, with all its conditions in it and base units. What is absent is empty,
 // not 0; histograms are name=count pairs joined by semicolons.
 func CSV(w io.Writer, files []*result.File) error {
+	return writeCSV(w, files, findingFields(), findings)
+}
+
+// csvTable is CSV for one of Tables. Rows of a kind of their own have a table of their own, so that every column
+// of a file has one meaning.
+func csvTable(w io.Writer, files []*result.File, table string) error {
+	switch table {
+	case "", tablePromises:
+		return CSV(w, files)
+	case tableProtocols:
+		return writeCSV(w, files, protocolFields(), func(t *result.Target) []*result.Protocol { return pointers(t.Protocols) })
+	}
+	return writeCSV(w, files, benchFields(), func(t *result.Target) []*result.Bench {
+		return slices.DeleteFunc(pointers(t.Bench), func(b *result.Bench) bool { return table != tableBench && b.Workload != table })
+	})
+}
+
+func findings(t *result.Target) []*result.Finding { return pointers(t.Findings) }
+
+func pointers[T any](rows []T) []*T {
+	all := make([]*T, len(rows))
+	for i := range rows {
+		all[i] = &rows[i]
+	}
+	return all
+}
+
+// A field is one column: what it is called, and its text.
+type field[T any] struct {
+	name string
+	cell func(T) string
+}
+
+func writeCSV[T any](w io.Writer, files []*result.File, fields []field[T], rows func(*result.Target) []T) error {
 	out := csv.NewWriter(w)
-	fields := csvFields()
-	record := make([]string, len(fields))
-	for i, field := range fields {
-		record[i] = field.name
+	var record []string
+	for _, f := range conditionFields() {
+		record = append(record, f.name)
+	}
+	for _, f := range fields {
+		record = append(record, f.name)
 	}
 	out.Write(record) // Error has its error
-	for _, file := range files {
-		for i := range file.Targets {
-			for j := range file.Targets[i].Findings {
-				for k, field := range fields {
-					record[k] = field.cell(file, &file.Targets[i], &file.Targets[i].Findings[j])
-				}
-				out.Write(record)
+	for _, p := range places(files) {
+		for _, row := range rows(p.target) {
+			record = record[:0]
+			for _, f := range conditionFields() {
+				record = append(record, f.cell(p))
 			}
+			for _, f := range fields {
+				record = append(record, f.cell(row))
+			}
+			out.Write(record)
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-type csvField struct {
-	name string
-	cell func(*result.File, *result.Target, *result.Finding) string
-}
+func conditionFields() []field[place] { return slices.Concat(fileFields(), targetFields()) }
 
-func csvFields() []csvField {
-	return slices.Concat(fileFields(), targetFields(), findingFields())
-}
-
-func fileFields() []csvField {
-	of := func(name string, cell func(*result.File) string) csvField {
-		return csvField{name, func(f *result.File, _ *result.Target, _ *result.Finding) string { return cell(f) }}
+func fileFields() []field[place] {
+	of := func(name string, cell func(*result.File) string) field[place] {
+		return field[place]{name, func(p place) string { return cell(p.file) }}
 	}
-	return []csvField{
+	return []field[place]{
 		of("tool", func(f *result.File) string { return f.Tool.Version }),
 		of("commit", func(f *result.File) string { return f.Tool.Commit }),
 		of("started", func(f *result.File) string { return f.Started.UTC().Format(time.RFC3339) }),
@@ -67,17 +98,17 @@ func fileFields() []csvField {
 }
 
 // targetFields describe the first route; a share has the same filesystem behind each.
-func targetFields() []csvField {
-	of := func(name string, cell func(*result.Target, *result.Route) string) csvField {
-		return csvField{name, func(_ *result.File, t *result.Target, _ *result.Finding) string {
+func targetFields() []field[place] {
+	of := func(name string, cell func(*result.Target, *result.Route) string) field[place] {
+		return field[place]{name, func(p place) string {
 			first := &result.Route{}
-			if len(t.Routes) > 0 {
-				first = &t.Routes[0]
+			if len(p.target.Routes) > 0 {
+				first = &p.target.Routes[0]
 			}
-			return cell(t, first)
+			return cell(p.target, first)
 		}}
 	}
-	return []csvField{
+	return []field[place]{
 		of("target", func(t *result.Target, _ *result.Route) string { return t.Name }),
 		of("routes", func(t *result.Target, _ *result.Route) string { return unlessZero(len(t.Routes)) }),
 		of("fstype", func(_ *result.Target, r *result.Route) string { return r.FSType }),
@@ -89,11 +120,11 @@ func targetFields() []csvField {
 	}
 }
 
-func findingFields() []csvField {
-	of := func(name string, cell func(*result.Finding) string) csvField {
-		return csvField{name, func(_ *result.File, _ *result.Target, f *result.Finding) string { return cell(f) }}
+func findingFields() []field[*result.Finding] {
+	of := func(name string, cell func(*result.Finding) string) field[*result.Finding] {
+		return field[*result.Finding]{name, cell}
 	}
-	ofControl := func(name string, cell func(*result.Control) string) csvField {
+	ofControl := func(name string, cell func(*result.Control) string) field[*result.Finding] {
 		return of(name, func(f *result.Finding) string {
 			if f.Control == nil {
 				return ""
@@ -101,7 +132,7 @@ func findingFields() []csvField {
 			return cell(f.Control)
 		})
 	}
-	return []csvField{
+	return []field[*result.Finding]{
 		of("promise", func(f *result.Finding) string { return f.Promise }),
 		of("verdict", func(f *result.Finding) string { return string(f.Verdict) }),
 		of("class", func(f *result.Finding) string { return f.Class }),
@@ -109,12 +140,7 @@ func findingFields() []csvField {
 		of("rounds", func(f *result.Finding) string { return strconv.Itoa(f.Rounds) }),
 		of("contested", func(f *result.Finding) string { return strconv.Itoa(f.Contested) }),
 		of("violations", func(f *result.Finding) string { return strconv.Itoa(f.Violations) }),
-		of("upper95", func(f *result.Finding) string {
-			if f.Upper95 == nil {
-				return ""
-			}
-			return float(*f.Upper95)
-		}),
+		of("upper95", func(f *result.Finding) string { return floatIf(f.Upper95) }),
 		ofControl("control", func(c *result.Control) string { return c.Name }),
 		ofControl("control_rounds", func(c *result.Control) string { return strconv.Itoa(c.Rounds) }),
 		ofControl("control_contested", func(c *result.Control) string { return strconv.Itoa(c.Contested) }),
@@ -136,6 +162,13 @@ func findingFields() []csvField {
 }
 
 func float(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func floatIf(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return float(*x)
+}
 
 func unlessZero(n int) string {
 	if n == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/claimbench/claimbench/internal/result"
 )
 
-// Markdown writes for each target the verdict in a sentence, what was surveyed in a line, the whole table, and
-// what to change.
+// Markdown writes for each target the verdict in a sentence and for each protocol, what was surveyed in a line,
+// the whole tables, and what to change.
 func Markdown(w io.Writer, files []*result.File) error {
 	var out bytes.Buffer
 	for _, f := range files {
@@ -30,12 +30,17 @@ func Markdown(w io.Writer, files []*result.File) error {
 
 func markdownTarget(out *bytes.Buffer, f *result.File, t *result.Target) {
 	fmt.Fprintf(out, "**%s**\n\n", escape(sentence(t)))
+	if len(t.Protocols) > 0 {
+		protocolSheet(t.Protocols).markdown(out)
+		markdownReasons(out, t.Protocols)
+	}
 	facts := []string{host(&f.Host, false)}
 	for i := range t.Routes {
 		facts = append(facts, route(t, i, false))
 	}
 	facts = append(facts, run(f))
 	fmt.Fprintf(out, "%s\n\n", escape(strings.Join(facts, " · ")))
+	markdownSheets(out, benchSheets(t))
 	notes := newFootnotes(t)
 	if len(t.Findings) > 0 {
 		markdownTable(out, t, notes)
@@ -47,25 +52,46 @@ func markdownTarget(out *bytes.Buffer, f *result.File, t *result.Target) {
 	markdownWarnings(out, t, notes)
 }
 
-func markdownTable(out *bytes.Buffer, t *result.Target, notes *footnotes) {
-	names, rules := make([]string, 0), make([]string, 0)
-	for _, c := range columns() {
-		names = append(names, c.name)
-		if c.right {
-			rules = append(rules, "---:")
-		} else {
-			rules = append(rules, "---")
-		}
+func markdownReasons(out *bytes.Buffer, protocols []result.Protocol) {
+	all := reasons(protocols)
+	for _, r := range all {
+		fmt.Fprintf(out, "- **%s.** %s\n", escape(r[0]), escape(r[1]))
 	}
-	fmt.Fprintf(out, "| %s |\n| %s |\n", strings.Join(names, " | "), strings.Join(rules, " | "))
+	if len(all) > 0 {
+		fmt.Fprintln(out)
+	}
+}
+
+func markdownTable(out *bytes.Buffer, t *result.Target, notes *footnotes) {
+	s := new(sheet)
+	for _, c := range columns() {
+		s.heads = append(s.heads, head{name: c.name, right: c.right})
+	}
 	for i := range t.Findings {
 		f := &t.Findings[i]
 		var cells []string
 		for _, c := range columns() {
-			cells = append(cells, escape(c.cell(f)))
+			cells = append(cells, c.cell(f))
 		}
-		cells[0] = escape(f.Promise + notes.marks(f))
-		fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
+		cells[0] += notes.marks(f)
+		s.rows = append(s.rows, cells)
+	}
+	s.markdownTable(out)
+}
+
+// markdownSheets are tables with one legend for all.
+func markdownSheets(out *bytes.Buffer, sheets []*sheet) {
+	var shown []head
+	for _, s := range sheets {
+		s.markdown(out)
+		shown = append(shown, s.heads...)
+	}
+	lines := legend(shown)
+	for _, line := range lines {
+		fmt.Fprintf(out, "- %s\n", escape(line))
+	}
+	if len(lines) > 0 {
+		fmt.Fprintln(out)
 	}
 }
 

@@ -10,18 +10,25 @@ import (
 	"github.com/claimbench/claimbench/internal/result"
 )
 
-// A Format is one way to write result files. All but the table ignore the options.
+// A Format is one way to write result files. What a format has no use for in the options it ignores.
 type Format struct {
-	Name  string
-	Write func(io.Writer, []*result.File, TextOptions) error
+	Name   string
+	Tables bool // it can write one table with the files side by side
+	Write  func(io.Writer, []*result.File, TextOptions) error
 }
 
 // Formats is every format, in the order in which help texts list them.
 var Formats = []Format{
-	{"table", Text},
-	{"markdown", func(w io.Writer, files []*result.File, _ TextOptions) error { return Markdown(w, files) }},
-	{"csv", func(w io.Writer, files []*result.File, _ TextOptions) error { return CSV(w, files) }},
-	{"json", func(w io.Writer, files []*result.File, _ TextOptions) error { return JSON(w, files) }},
+	{"table", true, Text},
+	{"markdown", true, func(w io.Writer, files []*result.File, o TextOptions) error {
+		if o.Table != "" {
+			return sideMarkdown(w, files, o.Table)
+		}
+		return Markdown(w, files)
+	}},
+	{"csv", true, func(w io.Writer, files []*result.File, o TextOptions) error { return csvTable(w, files, o.Table) }},
+	{"json", false, func(w io.Writer, files []*result.File, _ TextOptions) error { return JSON(w, files) }},
+	{"gobench", false, func(w io.Writer, files []*result.File, _ TextOptions) error { return GoBench(w, files) }},
 }
 
 // JSON writes one file as it is saved, so that the output is a result file again, and any other number of files

@@ -84,7 +84,11 @@ func load(t *testing.T, names ...string) []*result.File {
 	t.Helper()
 	var files []*result.File
 	for _, name := range names {
-		f, err := result.Load("../result/testdata/good/" + name + ".json")
+		dir := "../result/testdata/good/"
+		if strings.HasPrefix(name, "bench-") {
+			dir = "testdata/"
+		}
+		f, err := result.Load(dir + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}

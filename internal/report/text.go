@@ -11,14 +11,18 @@ import (
 
 // TextOptions say what the table is written to.
 type TextOptions struct {
-	Width   int  // columns of the terminal; 0 is no limit
-	Color   bool // of the verdicts
-	Verbose bool // every figure of every finding, and every mount option
+	Width   int    // columns of the terminal; 0 is no limit
+	Color   bool   // of the verdicts
+	Verbose bool   // every figure of every finding, and every mount option
+	Table   string // one of Tables, with all files side by side; "" is the whole report
 }
 
-// Text writes for each target the verdict in a sentence, what the target is, one row for each promise, and the
-// evidence for everything that does not hold.
+// Text writes for each target the verdict in a sentence and for each protocol, what the target is, a table for
+// each workload of the bench, one row for each promise, and the evidence for everything that does not hold.
 func Text(w io.Writer, files []*result.File, o TextOptions) error {
+	if o.Table != "" {
+		return sideText(w, files, o)
+	}
 	p := &page{o: o}
 	for i, f := range files {
 		if i > 0 {
@@ -60,8 +64,19 @@ func (p *page) file(f *result.File) error {
 func (p *page) target(t *result.Target) error {
 	p.line("", sentence(t))
 	p.line("", "")
+	if err := p.protocols(t); err != nil {
+		return err
+	}
 	p.facts(targetFacts(t, p.o.Verbose))
 	p.line("", "")
+	if err := p.bench(t); err != nil {
+		return err
+	}
+	return p.promises(t)
+}
+
+// promises are a table, the evidence for what does not hold, and what the survey warns of.
+func (p *page) promises(t *result.Target) error {
 	notes := newFootnotes(t)
 	if len(t.Findings) == 0 {
 		p.line("", "No promise was tested.")
@@ -135,11 +150,13 @@ func (p *page) paint(s string) string {
 	if !p.o.Color {
 		return s
 	}
-	for verdict, color := range map[result.Verdict]string{
-		result.Holds: "32", result.Broken: "31", result.Hung: "31", result.Unsupported: "33", result.Unproven: "33",
+	for verdict, color := range map[string]string{
+		string(result.Holds): "32", string(result.Broken): "31", string(result.Hung): "31",
+		string(result.Unsupported): "33", string(result.Unproven): "33", // of a protocol, too
+		string(result.ProtocolSafe): "32", string(result.ProtocolUnsafe): "31",
 	} {
-		if rest, found := strings.CutPrefix(s, string(verdict)); found {
-			return "\x1b[" + color + "m" + string(verdict) + "\x1b[0m" + rest
+		if rest, found := strings.CutPrefix(s, verdict+" ("); found {
+			return "\x1b[" + color + "m" + verdict + "\x1b[0m (" + rest
 		}
 	}
 	return s

@@ -32,7 +32,7 @@ func wrap(s string, width int) []string {
 	}
 	var lines []string
 	line := ""
-	for word := range strings.SplitSeq(s, " ") {
+	for _, word := range unbroken(s) {
 		switch {
 		case line == "":
 			line = word
@@ -50,6 +50,21 @@ func wrap(s string, width int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// unbroken splits s into words, at no space inside a number or before its percent sign.
+func unbroken(s string) []string {
+	digit := func(c byte) bool { return '0' <= c && c <= '9' }
+	var words []string
+	for word := range strings.SplitSeq(s, " ") {
+		more := strings.HasPrefix(word, "%") || len(word) >= 3 && digit(word[0]) && digit(word[1]) && digit(word[2])
+		if last := len(words) - 1; more && last >= 0 && words[last] != "" && digit(words[last][len(words[last])-1]) {
+			words[last] += " " + word
+			continue
+		}
+		words = append(words, word)
+	}
+	return words
 }
 
 // prefix is the longest start of s within width columns, and at least one character.

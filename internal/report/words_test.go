@@ -67,6 +67,8 @@ func TestWrapBreaksAtSpacesWhereItCan(t *testing.T) {
 		{"漢字漢字", 5, "漢字|漢字"},
 		{"漢字", 1, "漢|字"},
 		{"", 5, ""},
+		{"all 96 000 of them", 8, "all|96 000|of them"},
+		{"is 97.5 % of", 7, "is|97.5 %|of"},
 	} {
 		if got := strings.Join(wrap(test.s, test.width), "|"); got != test.want {
 			t.Errorf("%q at %d: %q, want %q", test.s, test.width, got, test.want)

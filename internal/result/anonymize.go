@@ -53,6 +53,9 @@ func isVocabulary(v reflect.Value, at []string) bool {
 	if v.Type() != reflect.TypeFor[string]() {
 		return true // a verdict or a scope
 	}
+	if len(at) > 3 && at[len(at)-3] == "protocols" && at[len(at)-1] == "name" {
+		return true
+	}
 	switch at[len(at)-1] {
 	case "schema", "version", "commit", "go", "kernel", "os", "arch", "cpus_allowed", "container",
 		"virtualization", "clock", "ntp", "pid_namespace", "fstype", "superblock", "net_namespace", "local_lock",

@@ -96,7 +96,7 @@ func (b *Bench) check() error {
 	case b.Duplicates > b.Executed:
 		return fmt.Errorf("%d duplicates of %d executions", b.Duplicates, b.Executed)
 	}
-	for _, n := range []int{b.Contenders, b.Keys, b.Trials, b.Void, b.Attempts, b.Expected, b.Executed, b.Duplicates, b.Missed, b.Blocked, b.Overlaps, b.Refused, b.Accepted, b.Contested} {
+	for _, n := range []int{b.Contenders, b.Keys, b.Trials, b.Void, b.Attempts, b.Expected, b.Executed, b.Duplicates, b.Missed, b.Blocked, b.Overlaps, b.Refused, b.Accepted, b.Illegal, b.Contested} {
 		if n < 0 {
 			return errors.New("a count is negative")
 		}

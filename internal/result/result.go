@@ -114,13 +114,15 @@ type Bench struct {
 	Overlaps   int    `json:"overlaps"`          // executions beside one whose lease had run out: no violation, see fencing
 	Refused    int    `json:"refused,omitzero"`  // late writes that the fencing sink turned away
 	Accepted   int    `json:"accepted,omitzero"` // late writes that it let through
+	Illegal    int    `json:"illegal,omitzero"`  // trials whose history no sequential order explains
 	Contested  int    `json:"contested"`         // trials in which the winner's claim overlapped another's
 
-	LatencyUS  *Latency `json:"latency_us,omitempty"`  // of a claim that was won
-	TakeoverMS *Latency `json:"takeover_ms,omitempty"` // from a death to its successor's execution
-	ClaimsPerS float64  `json:"claims_per_s,omitzero"` // won and done, all contenders together
-	Exponent   *float64 `json:"exponent,omitempty"`    // of the growth of latency with the number of keys
-	Settings   string   `json:"settings,omitempty"`    // of a peer: journal mode, synchronous and the like
+	LatencyUS  *Latency  `json:"latency_us,omitempty"`           // of a claim that was won
+	TakeoverMS *Latency  `json:"takeover_ms,omitempty"`          // from a death to its successor's execution
+	Rates      []float64 `json:"claims_per_s_samples,omitempty"` // of single trials, to compare runs with
+	ClaimsPerS float64   `json:"claims_per_s,omitzero"`          // won and done, all contenders together
+	Exponent   *float64  `json:"exponent,omitempty"`             // of the growth of latency with the number of keys
+	Settings   string    `json:"settings,omitempty"`             // of a peer: journal mode, synchronous and the like
 
 	Voided         []string        `json:"voided,omitempty"` // why trials are void, each reason once
 	Counterexample *ClaimViolation `json:"counterexample,omitempty"`
@@ -142,7 +144,7 @@ type Latency struct {
 
 // A ClaimViolation is one trial gone wrong, in words and as raw records.
 type ClaimViolation struct {
-	Kind     string    `json:"kind"` // duplicate, missed, blocked or not-linearizable
+	Kind     string    `json:"kind"` // duplicate, missed, blocked or illegal
 	Sentence string    `json:"sentence"`
 	Trial    int       `json:"trial"`
 	Attempts []Attempt `json:"attempts"`

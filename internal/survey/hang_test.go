@@ -13,11 +13,10 @@ import (
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
 	"github.com/claimbench/claimbench/internal/sloppyfs"
-	"github.com/claimbench/claimbench/probes"
 )
 
 func TestMain(m *testing.M) {
-	race.Contend(probes.Ops())
+	race.Contend(Ops())
 	os.Exit(m.Run())
 }
 
@@ -72,7 +71,8 @@ func surveyOf(t *testing.T, dir string) (*result.File, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Probes, c.HangAfter, c.ProbeTime, c.Rounds = []string{"mkdir", "flock"}, time.Second, 100*time.Millisecond, 100
+	c.Probes, c.Workloads = []string{"mkdir", "flock"}, nil
+	c.HangAfter, c.ProbeTime, c.Rounds = time.Second, 100*time.Millisecond, 100
 	return Run(t.Context(), Options{Targets: [][]string{{dir}}, Config: c, Version: "test"})
 }
 

@@ -16,8 +16,16 @@ var between = map[result.Scope]string{
 	result.ScopeHost:    "between hosts",
 }
 
-// sentence is the verdict on a target. It never says more than the scope allows.
+// sentence is the verdict on a target: which protocol to use, or, where none was judged, which promises hold. It never
+// says more than the scope allows.
 func sentence(t *result.Target) string {
+	if len(t.Protocols) > 0 {
+		return bottomLine(t.Protocols)
+	}
+	return promises(t)
+}
+
+func promises(t *result.Target) string {
 	by := map[result.Verdict][]string{}
 	contested := 0
 	for _, f := range t.Findings {
@@ -55,7 +63,7 @@ func grouped(n int) string {
 	return s
 }
 
-// A Decision is what a survey says about the promises that were required of every target.
+// A Decision is what a survey says about the protocols and promises that were required of every target.
 type Decision int
 
 // The decisions; each is also the exit status.
@@ -65,17 +73,16 @@ const (
 	Unproven Decision = 3
 )
 
-// Decide looks at the required promises only. A promise that is refused or hangs cannot be relied on: unsafe. What an
-// incomplete survey has not come to is unproven.
+// Decide looks at the required protocols and promises only; no protocol has the name of a promise. A promise that is
+// refused or hangs cannot be relied on: unsafe. What an incomplete survey has not come to is unproven.
 func Decide(f *result.File, require []string) Decision {
 	d := Safe
 	for i := range f.Targets {
 		for _, name := range require {
-			switch verdictOf(&f.Targets[i], name) {
-			case result.Holds:
-			case result.Broken, result.Unsupported, result.Hung:
+			switch decide(&f.Targets[i], name) {
+			case Unsafe:
 				return Unsafe
-			default:
+			case Unproven:
 				d = Unproven
 			}
 		}
@@ -86,11 +93,36 @@ func Decide(f *result.File, require []string) Decision {
 	return d
 }
 
-func verdictOf(t *result.Target, promise string) result.Verdict {
-	for _, f := range t.Findings {
-		if f.Promise == promise {
-			return f.Verdict
+func decide(t *result.Target, name string) Decision {
+	for _, p := range t.Protocols {
+		if p.Name == name {
+			return decisionOn(p.Verdict)
 		}
 	}
-	return result.Unproven
+	for _, f := range t.Findings {
+		if f.Promise == name {
+			return decisionOf(f.Verdict)
+		}
+	}
+	return Unproven
+}
+
+func decisionOn(v result.Safety) Decision {
+	switch v {
+	case result.ProtocolSafe:
+		return Safe
+	case result.ProtocolUnsafe:
+		return Unsafe
+	}
+	return Unproven
+}
+
+func decisionOf(v result.Verdict) Decision {
+	switch v {
+	case result.Holds:
+		return Safe
+	case result.Broken, result.Unsupported, result.Hung:
+		return Unsafe
+	}
+	return Unproven
 }

@@ -12,8 +12,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/claimbench/claimbench/bench"
 	"github.com/claimbench/claimbench/internal/config"
 	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/race"
@@ -27,15 +29,21 @@ type Options struct {
 	Config   config.Config
 	Version  string
 	Progress Progress
+
+	BenchOnly bool     // no probes, and no verdict on protocols
+	Protocols []string // that take part in the bench; none is those that each workload is about
+	Full      bool     // the bench's sizes that take minutes
+	Draw      func(workload, protocol string, html []byte)
 }
 
 // Progress is told what happens. Nil functions are left out.
 type Progress struct {
-	Target func(target string, probes int)        // a target begins
-	Probe  func(target, probe string)             // a probe begins
-	Found  func(target string, f *result.Finding) // a probe has ended
-	Note   func(message string)                   // something that a person should know
-	Ended  func(target string, t *result.Target)  // a target is done
+	Target  func(target string, steps int)           // a target begins: so many probes and workloads
+	Probe   func(target, probe string)               // a probe or a workload begins
+	Found   func(target string, f *result.Finding)   // a probe has ended
+	Benched func(target string, rows []result.Bench) // a workload has ended
+	Note    func(message string)                     // something that a person should know
+	Ended   func(target string, t *result.Target)    // a target is done
 }
 
 // A TargetError is a target that could not be surveyed, or not to the end.
@@ -86,7 +94,7 @@ func tool(version string) result.Tool {
 
 func (o *Options) targets(ctx context.Context, f *result.File) error {
 	line, err := race.Start(race.Config{
-		Ops: probes.Ops(), Contenders: o.processes(), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
+		Ops: Ops(), Contenders: o.processes(), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
 	})
 	if err != nil {
 		return err
@@ -103,7 +111,7 @@ func (o *Options) targets(ctx context.Context, f *result.File) error {
 		if err != nil {
 			failed = append(failed, targetError(routes[0], err))
 		}
-		if t != nil && (err == nil || len(t.Findings) > 0) {
+		if t != nil && (err == nil || len(t.Findings)+len(t.Bench) > 0) {
 			f.Targets = append(f.Targets, *t)
 			o.Progress.Ended(t.Name, t)
 		}
@@ -111,9 +119,15 @@ func (o *Options) targets(ctx context.Context, f *result.File) error {
 	return errors.Join(failed...)
 }
 
+// Ops is the table of operations that contenders must be given.
+func Ops() []race.Op { return slices.Concat(probes.Ops(), bench.Ops()) }
+
 // processes is how many contenders to keep ready: scripts need three.
 func (o *Options) processes() int {
 	n := max(3, slices.Max(o.Config.Contenders))
+	if len(o.Config.Workloads) > 0 {
+		n = max(n, bench.MostContenders)
+	}
 	for _, routes := range o.Targets {
 		n = max(n, 2*len(routes))
 	}
@@ -147,7 +161,7 @@ func (o *Options) target(ctx context.Context, line *race.Line, host result.Host,
 	}
 	err = within(2*o.Config.HangAfter, "compare the routes", func() error { return w.sameEverywhere(ctx, o.Config.HangAfter) })
 	if err == nil {
-		err = o.probe(ctx, line, w, t, share)
+		err = o.all(ctx, line, w, t, time.Now().Add(share))
 	}
 	t.Sentence = sentence(t)
 	// Contenders still have the last probe's directory open: on NFS its removal would leave .nfs files behind.
@@ -215,11 +229,30 @@ func absolute(paths []string) []string {
 	return out
 }
 
+// all runs the probes and then the bench, which has a third of the time at least, and joins what they found. Some probes
+// alone are no ground for a verdict on a protocol.
+func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
+	o.Progress.Target(t.Name, len(o.chosen())+len(o.workloads()))
+	if o.BenchOnly {
+		return o.bench(ctx, line, w, t, until)
+	}
+	probing := until
+	if len(o.workloads()) > 0 {
+		probing = probing.Add(-time.Until(until) / 3)
+	}
+	if err := o.probe(ctx, line, w, t, probing); err != nil {
+		return err
+	}
+	err := o.bench(ctx, line, w, t, until)
+	if len(o.Config.Probes) == 0 {
+		t.Protocols = Join(t)
+	}
+	return err
+}
+
 // probe runs the probes in their order.
-func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *result.Target, share time.Duration) error {
+func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
 	all := o.chosen()
-	o.Progress.Target(t.Name, len(all))
-	until := time.Now().Add(share)
 	weights := 0
 	for _, p := range all {
 		weights += max(1, p.Weight)
@@ -245,6 +278,9 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 }
 
 func (o *Options) chosen() []probes.Probe {
+	if o.BenchOnly {
+		return nil
+	}
 	if len(o.Config.Probes) == 0 {
 		return probes.All
 	}
@@ -262,30 +298,41 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 	if per <= 0 {
 		return result.Finding{Promise: p.Name, Verdict: result.Unproven, Scope: t.Scope, Reason: "the budget was used up before this probe", Advice: "Repeat with a larger --budget."}, nil
 	}
+	var f result.Finding
+	err := o.inside(ctx, line, w, t, p.Name, func(dirs []string) {
+		c := &o.Config
+		f = probes.Run(ctx, p, probes.Bench{
+			Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: o.contenders(len(dirs)), Rounds: c.Rounds, Time: per, Spare: spare,
+			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
+		})
+	})
+	return f, err
+}
+
+// inside runs something in a directory of its own, with the contenders in it, and removes the directory.
+func (o *Options) inside(ctx context.Context, line *race.Line, w *workdir, t *result.Target, name string, run func(dirs []string)) error {
 	var dirs []string
-	err := within(o.Config.HangAfter, "mkdir "+p.Name, func() (err error) {
-		dirs, err = w.sub(p.Name)
+	err := within(o.Config.HangAfter, "mkdir "+name, func() (err error) {
+		dirs, err = w.sub(name)
 		return err
 	})
 	if err != nil {
-		return result.Finding{}, err
+		return err
 	}
 	if err := o.enter(ctx, line, dirs); err != nil {
-		return result.Finding{}, err
+		return err
 	}
-	c := &o.Config
-	f := probes.Run(ctx, p, probes.Bench{
-		Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: o.contenders(len(dirs)), Rounds: c.Rounds, Time: per, Spare: spare,
-		ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
-	})
+	run(dirs)
 	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
-		return f, err
+		return err
 	}
 	if err := within(o.removal(), "remove", func() error { return overAnyRoute(dirs, removeAll) }); err != nil {
-		o.warn(t, "clean-up after "+p.Name+": "+err.Error()) // the target's own clean-up tries again
+		o.warn(t, "clean-up after "+name+": "+oneLine(err)) // the target's own clean-up tries again
 	}
-	return f, nil
+	return nil
 }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // contenders are the numbers that race: with several routes, at least two on each, so that what happens within a
 // route is told from what happens between them.
@@ -320,6 +367,9 @@ func (p *Progress) fill() {
 	}
 	if p.Found == nil {
 		p.Found = func(string, *result.Finding) {}
+	}
+	if p.Benched == nil {
+		p.Benched = func(string, []result.Bench) {}
 	}
 	if p.Note == nil {
 		p.Note = func(string) {}

@@ -1,0 +1,269 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/engine"
+	"github.com/claimbench/claimbench/internal/race"
+)
+
+// work is the operation that all workloads are made of.
+const work = "claim and work"
+
+// Ops is the table of operations that contenders must be given beside those of the probes.
+func Ops() []race.Op {
+	return []race.Op{{Name: work, Prepare: prepare, Attempt: attempt}}
+}
+
+// me is this process, when it is a contender.
+var me = &worker{trial: -1}
+
+// A worker carries out orders, one trial after the other.
+type worker struct {
+	env      *race.Env
+	o        *order
+	trial    int64
+	dir      *engine.DirFS
+	hooked   bool
+	protocol engine.Protocol
+	steps    int64
+	seen     map[verb]int64
+	current  *record
+	lease    engine.Lease // of a claim that was abandoned: it stays open until the death
+}
+
+// prepare opens the claim directory of the trial, which whoever comes first makes.
+func prepare(e *race.Env) unix.Errno {
+	me.env, me.o = e, orderIn(e.Words(e.ID))
+	if me.o.Leave == 1 || me.o.Trial != me.trial || me.hooked || me.o.hooks() {
+		me.leave()
+	}
+	if me.o.Leave == 1 {
+		return 0
+	}
+	me.steps, me.seen = 0, map[verb]int64{}
+	if me.dir != nil {
+		return 0
+	}
+	return errnoOf(me.enter())
+}
+
+// A contender is started without garbage collection, for the sake of the probes; here it would need the memory.
+func (w *worker) enter() error {
+	debug.SetGCPercent(200)
+	route, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.env.Dir))
+	if err != nil {
+		return err
+	}
+	path := fmt.Sprintf("%s/t%d", route, w.o.Trial)
+	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	if w.dir, err = engine.OpenDir(path); err != nil {
+		return err
+	}
+	w.trial = w.o.Trial
+	w.protocol, err = entrants[w.o.Entrant].open(path, engine.Env{FS: w.fs(), Clock: clockOfRace{}, Nonce: engine.RandomNonce, Params: params(w.o.TTL)})
+	return err
+}
+
+// fs has the hook only where an order needs it: latencies are those of the plain directory.
+func (w *worker) fs() engine.FullFS {
+	w.hooked = w.o.hooks()
+	if w.hooked {
+		return seam{w.dir, w.step}
+	}
+	return w.dir
+}
+
+func params(ttl int64) engine.Params {
+	t := time.Duration(ttl)
+	return engine.Params{TTL: t, Deadline: t / 2, Margin: t, Slack: t / 10}
+}
+
+func (w *worker) leave() {
+	if c, ok := w.protocol.(io.Closer); ok {
+		// Nothing of what it has written is needed any more.
+		_ = c.Close()
+	}
+	if w.dir != nil {
+		_ = w.dir.Close()
+	}
+	w.dir, w.protocol, w.trial, w.lease = nil, nil, -1, nil
+}
+
+// step is called before each operation and in the middle of an execution.
+func (w *worker) step(v verb) {
+	w.steps++
+	w.seen[v]++
+	if w.steps == w.o.KillStep {
+		w.die()
+	}
+	if int64(v) == w.o.PauseAt && w.seen[v] == w.o.PauseNth {
+		stopSelf()
+	}
+}
+
+func (w *worker) die() {
+	w.current.Died = race.Now()
+	_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	select {} // the signal may be a moment late
+}
+
+// stopSelf returns when somebody continues this process.
+func stopSelf() { _ = unix.Kill(os.Getpid(), unix.SIGSTOP) }
+
+func attempt(*race.Env, *race.Event) unix.Errno {
+	switch {
+	case me.o.Leave == 1:
+		return 0
+	case me.o.Reclaim == 1:
+		return errnoOf(me.reclaim())
+	}
+	me.all()
+	return 0
+}
+
+func (w *worker) reclaim() error {
+	if r, ok := w.protocol.(engine.Reclaimer); ok {
+		_, err := r.Reclaim(1000)
+		return err
+	}
+	return nil
+}
+
+// all tries the keys, and those that others hold again and again.
+func (w *worker) all() {
+	records := recordsIn(w.env.Words(w.env.ID))
+	if w.o.Until == 0 {
+		w.o.Until = race.Now() + w.o.Patience
+	}
+	for {
+		left := false
+		keys := atomic.LoadInt64(&w.o.Keys)
+		for i := range keys {
+			k := (w.o.Start + i) % keys
+			if !settled(&records[k]) {
+				left = true
+				w.one(w.o.First+k, k, &records[k])
+			}
+		}
+		if !left || race.Now() >= atomic.LoadInt64(&w.o.Until) {
+			return
+		}
+		race.Sleep(time.Duration(w.o.Poll))
+	}
+}
+
+func settled(r *record) bool { return r.Outcome == outcomeDone || r.Began != 0 }
+
+func (w *worker) one(key, k int64, r *record) {
+	if w.o.Follow == 1 && uint64(k) >= atomic.LoadUint64(horizonIn(w.env.Words(0))) {
+		return
+	}
+	w.current = r
+	out, err := w.try(sign(key), r)
+	if err != nil {
+		r.Outcome, r.Errno = outcomeUnknown, int64(errnoOf(err))
+		return
+	}
+	r.Generation, r.Outcome = int64(out.Generation), int64(out.State)
+	if out.State != engine.Won {
+		return
+	}
+	r.Expires = int64(out.Lease.Expires())
+	if w.o.Abandon == 1 {
+		w.lease = out.Lease
+		return
+	}
+	w.execute(key, r, out.Lease)
+}
+
+func sign(key int64) engine.Signature { return engine.Key{"key", strconv.FormatInt(key, 10)}.Sign() }
+
+func (w *worker) try(sig engine.Signature, r *record) (engine.Outcome, error) {
+	r.Tries++
+	r.Return, r.Outcome = 0, 0
+	r.Invoke = race.Now()
+	out, err := w.protocol.Try(sig)
+	r.Return = race.Now()
+	if r.Tries == 1 {
+		r.FirstInvoke, r.FirstReturn = r.Invoke, r.Return
+	}
+	return out, err
+}
+
+// execute keeps to the contract of a lease: it looks at the clock before it begins. What it does then, a fencing sink
+// has to refuse if a successor was there before.
+func (w *worker) execute(key int64, r *record, lease engine.Lease) {
+	if race.Now() >= r.Expires {
+		// Somebody else's soon, whether it could be given back or not.
+		_ = lease.Drop()
+		return
+	}
+	r.Began = race.Now()
+	if w.o.Hold == 1 {
+		stopSelf()
+	}
+	race.Sleep(time.Duration(w.o.Linger))
+	w.step(executing)
+	if w.o.Renew == 1 {
+		if err := lease.Renew(); errors.Is(err, engine.ErrLost) {
+			return
+		}
+		r.Expires = int64(lease.Expires())
+	}
+	r.Sink = writeToSink(sinkIn(w.env.Words(0), key), uint64(r.Generation))
+	r.Ended = race.Now()
+	if err := lease.Done(nil); err != nil {
+		r.Errno = int64(errnoOf(err))
+		return
+	}
+	r.Done = race.Now()
+}
+
+// writeToSink is the other end of a fencing token: it refuses a generation lower than the highest it has seen.
+func writeToSink(highest *uint64, generation uint64) int64 {
+	for {
+		old := atomic.LoadUint64(highest)
+		if generation < old {
+			return sinkRefused
+		}
+		if atomic.CompareAndSwapUint64(highest, old, generation) {
+			return sinkAccepted
+		}
+	}
+}
+
+// errnoOf is EPROTO for an error that carries no errno: the engine's own.
+func errnoOf(err error) unix.Errno {
+	var errno unix.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &errno):
+		return errno
+	default:
+		return unix.EPROTO
+	}
+}
+
+// clockOfRace makes leases comparable with the times of the records.
+type clockOfRace struct{}
+
+func (clockOfRace) Now() time.Duration { return time.Duration(race.Now()) }
+
+func (clockOfRace) Sleep(ctx context.Context, d time.Duration) error {
+	race.Sleep(d)
+	return context.Cause(ctx)
+}

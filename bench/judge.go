@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// An attempted is what one contender did about one key, with what the result file does not keep.
+type attempted struct {
+	result.Attempt
+	tries       int64
+	firstInvoke int64
+	firstReturn int64
+	sink        int64
+	errno       unix.Errno
+}
+
+// possession is until when nobody else may begin: the end of the lease, or the death of its owner.
+func (a *attempted) possession() int64 {
+	if a.Died != 0 {
+		return min(a.Died, a.Expires)
+	}
+	return a.Expires
+}
+
+// running says that the execution was still under way at an instant.
+func (a *attempted) running(at int64) bool {
+	return a.Began <= at && (a.Ended == 0 || at < a.Ended) && (a.Died == 0 || at < a.Died)
+}
+
+// A verdict is what the judge counts in one trial.
+type verdict struct {
+	attempts, executed, duplicates, missed, overlaps, refused, accepted int
+
+	contested bool
+	kind      string // of the first violation
+	sentence  string
+}
+
+// judge is pure: it sees nothing but the records of one trial, and the keys that should have been executed.
+func judge(keys []int, all []attempted) verdict {
+	var v verdict
+	of := map[int][]attempted{}
+	for _, a := range all {
+		v.attempts += int(a.tries)
+		of[a.Key] = append(of[a.Key], a)
+	}
+	for _, key := range keys {
+		v.key(key, of[key])
+	}
+	return v
+}
+
+func (v *verdict) key(key int, all []attempted) {
+	execs := slices.DeleteFunc(slices.Clone(all), func(a attempted) bool { return a.Began == 0 })
+	slices.SortFunc(execs, func(a, b attempted) int { return cmp.Compare(a.Began, b.Began) })
+	v.executed += len(execs)
+	for j := range execs {
+		v.execution(key, execs[:j], &execs[j])
+	}
+	if !finished(all) {
+		v.missed++
+		v.note("missed", fmt.Sprintf("key %d was finished by nobody", key))
+	}
+	v.contested = v.contested || contested(execs, all)
+}
+
+// execution judges one that began after some others.
+func (v *verdict) execution(key int, before []attempted, b *attempted) {
+	late := false
+	for i := range before {
+		a := &before[i]
+		switch {
+		case a.Done != 0 && a.Done <= b.Began:
+			v.duplicate(fmt.Sprintf("contender %d executes key %d, %v after contender %d recorded it as done", b.Contender, key, ago(b.Began-a.Done), a.Contender))
+			return
+		case b.Began < a.possession():
+			v.duplicate(fmt.Sprintf("contender %d executes key %d, %v after contender %d began, whose lease is good", b.Contender, key, ago(b.Began-a.Began), a.Contender))
+			return
+		case a.running(b.Began):
+			late = true
+			v.late(a)
+		}
+	}
+	if late {
+		v.overlaps++
+	}
+}
+
+// late is for an owner that went on beside its successor.
+func (v *verdict) late(a *attempted) {
+	switch a.sink {
+	case sinkAccepted:
+		v.accepted++
+	case sinkRefused:
+		v.refused++
+	}
+}
+
+func (v *verdict) duplicate(sentence string) {
+	v.duplicates++
+	v.note("duplicate", sentence)
+}
+
+func (v *verdict) note(kind, sentence string) {
+	if v.kind == "" || v.kind == "missed" && kind == "duplicate" {
+		v.kind, v.sentence = kind, sentence
+	}
+}
+
+// finished says that somebody came to the end of the work, and that it counts as done.
+func finished(all []attempted) bool {
+	ended, done := false, false
+	for i := range all {
+		ended = ended || all[i].Ended != 0
+		done = done || all[i].Done != 0 || all[i].Outcome == outcomes[outcomeDone]
+	}
+	return ended && done
+}
+
+// contested says that the claim of the first to execute overlapped somebody else's.
+func contested(execs, all []attempted) bool {
+	if len(execs) == 0 {
+		return false
+	}
+	w := &execs[0]
+	return slices.ContainsFunc(all, func(a attempted) bool {
+		return a.Contender != w.Contender && (meet(w, a.Invoke, a.Return) || meet(w, a.firstInvoke, a.firstReturn))
+	})
+}
+
+// meet compares with the try that won. One that did not return is not over.
+func meet(w *attempted, invoke, back int64) bool {
+	return invoke != 0 && invoke <= w.Return && (back == 0 || back >= w.Invoke)
+}
+
+func ago(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
