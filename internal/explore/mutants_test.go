@@ -59,7 +59,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			if m.scenario != "" {
 				sc = scenario(t, m.scenario, m.weak)
 			}
-			sc.First = true
+			sc.First, sc.Unlike = true, m.params != nil
 			if m.weak == CoarseTimes {
 				sc.Tick = sc.Params.TTL - 100*time.Millisecond
 			}

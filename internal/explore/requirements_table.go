@@ -4,8 +4,9 @@ package explore
 
 // Requirements is the requirement table, as it was explored last.
 var Requirements = Table{
-	Sources:    "2b338969d8b7df66eaadba4e4aab788258fd57360e367116f0b521ebac5991f0",
+	Sources:    "75c151d42ce44ad4b00e9c7610971c42c43f923e43d4f0099058a302661bf0e5",
 	Contenders: 2, Deaths: 2, Ticks: 2, Preemptions: 0,
+	States: 166072941, Operations: 378135091,
 	Cells: []Cell{
 		{Protocol: "unguarded", Weakness: 0x0, Kinds: []Kind{0x1}, Why: "B executes what A has recorded as done", Schedule: "AAB", Scenario: "claim"},
 		{Protocol: "unguarded", Weakness: 0x1, Kinds: []Kind{0x1}, Why: "B executes what A has recorded as done", Schedule: "AAB", Scenario: "claim"},
@@ -134,13 +135,13 @@ var Requirements = Table{
 		{Protocol: "generations-linked", Weakness: 0x4},
 		{Protocol: "generations-linked", Weakness: 0x5},
 		{Protocol: "generations-linked", Weakness: 0x6},
-		{Protocol: "generations-linked", Weakness: 0x7, Kinds: []Kind{0x1}, Why: "B is at the work beside A, and the lease of neither has run out", Schedule: "AAAAAAAAAAAABBBBBBBBBBBBBBBBBBBBBB", Scenario: "claim"},
+		{Protocol: "generations-linked", Weakness: 0x7, Kinds: []Kind{0x1}, Why: "B is at the work beside A, and the lease of neither has run out", Schedule: "ABAAAAAAAAAAAAABBBBBBBBBBBBBBBB", Scenario: "claim"},
 		{Protocol: "generations-linked", Weakness: 0x8},
 		{Protocol: "generations-linked", Weakness: 0x9},
 		{Protocol: "generations-linked", Weakness: 0xa},
 		{Protocol: "generations-linked", Weakness: 0xb},
 		{Protocol: "generations-linked", Weakness: 0xc},
-		{Protocol: "generations-linked", Weakness: 0xd, Kinds: []Kind{0x3}, Why: "the key is not to be had, 3 TTLs after all have ended", Schedule: "AAAAAAAB!", Scenario: "claim"},
+		{Protocol: "generations-linked", Weakness: 0xd, Kinds: []Kind{0x3}, Why: "the key is not to be had, 3 TTLs after all have ended", Schedule: "AAAAAAAAAB!", Scenario: "claim"},
 		{Protocol: "generations-linked", Weakness: 0xe},
 		{Protocol: "quarantine", Weakness: 0x0},
 		{Protocol: "quarantine", Weakness: 0x1, Kinds: []Kind{0x1}, Why: "A and B have both recorded that they did the work", Schedule: "AAAAAAAAAAAAAAAAAAAA+BBBBBBBBBBBBBBBBBBBBBBBBBBAAAABBBBBBBB", Scenario: "claim"},

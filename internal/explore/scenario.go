@@ -39,6 +39,7 @@ type Scenario struct {
 	Weakness    Weakness
 	Params      engine.Params // the zero value is the engine's defaults
 	Preemptions int           // 0 is no bound
+	Unlike      bool          // contenders have different programs or parameters
 	Apart       bool          // each contender has a key of its own, and they differ
 	Plain       bool          // steps have their ordinary ending only
 	Stale       bool          // Z tried first, and died anywhere

@@ -11,7 +11,7 @@ import "slices"
 func (x *explorer) steps(s *state, to []Step) []Step {
 	ticks := int(s.ticks) < x.sc.Ticks
 	for i := range places {
-		if s.actors[i].life != alive {
+		if s.actors[i].life != alive || !x.inTurn(s, i) {
 			continue
 		}
 		if op := x.op(s, i); op.Verb == Finish || !ticks && x.local(s, i, op) {
@@ -19,7 +19,7 @@ func (x *explorer) steps(s *state, to []Step) []Step {
 		}
 	}
 	for i := range places {
-		if s.actors[i].life == alive {
+		if s.actors[i].life == alive && x.inTurn(s, i) {
 			to = x.stepsOf(s, i, x.op(s, i), to)
 		}
 	}
