@@ -35,7 +35,7 @@ requirements: ## docs/requirements.md and the Go table beside the explorer, with
 	go run ./cmd/claimbench explore --requirements docs/requirements.md
 
 requirements-full: ## the same table with three contenders, printed
-	go run ./cmd/claimbench explore --contenders 3 --preemptions 2
+	go run ./cmd/claimbench explore --contenders 3 --preemptions 1
 
 docs: ## write the pages of the probes again
 	mkdir -p docs/probes

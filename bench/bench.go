@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,9 +22,11 @@ import (
 
 // A Workload shows one thing about claim protocols.
 type Workload struct {
-	Name  string
-	Shows string
-	run   func(*bencher) ([]result.Bench, error)
+	Name       string
+	Shows      string
+	Contenders int // that it needs on the line; scale makes do with fewer
+	leases     bool
+	run        func(*bencher) error
 }
 
 // All is every workload, in the order of the tables.
@@ -56,19 +57,20 @@ type Options struct {
 	Draw func(workload, protocol string, html []byte)
 }
 
-// MostContenders is how many contenders the workloads need on the line.
-const MostContenders = 40
+// usualTTL is long beside what a claim takes, and short enough to be waited for.
+const usualTTL = 500 * time.Millisecond
 
 // Run runs one workload. After an error, or when the context ends, the rows hold what was counted until then.
 func Run(ctx context.Context, w Workload, o Options) ([]result.Bench, error) {
+	if n := o.Line.Contenders(); n < w.Contenders && w.Name != scale.Name {
+		return nil, fmt.Errorf("%s needs %d contenders, and there are %d", w.Name, w.Contenders, n)
+	}
 	if o.TTL == 0 {
-		o.TTL = 500 * time.Millisecond
+		o.TTL = usualTTL
 	}
-	b := &bencher{Options: o, ctx: ctx, rng: rand.New(rand.NewPCG(o.Seed, 1)), rows: map[string]*row{}}
-	rows, err := w.run(b)
-	if rows == nil {
-		rows = inOrder(b.rows)
-	}
+	b := &bencher{Options: o, ctx: ctx, rng: rand.New(rand.NewPCG(o.Seed, 1)), rows: map[string]*row{}, abandoned: o.Line.Abandoned()}
+	err := b.run(w)
+	rows := inOrder(b.rows)
 	for i := range rows {
 		rows[i].Scope = o.Scope
 	}
@@ -78,9 +80,32 @@ func Run(ctx context.Context, w Workload, o Options) ([]result.Bench, error) {
 // A bencher is a workload under way.
 type bencher struct {
 	Options
-	ctx  context.Context
-	rng  *rand.Rand
-	rows map[string]*row
+	ctx       context.Context
+	rng       *rand.Rand
+	rows      map[string]*row
+	dirs      []int64 // the claim directories that were made
+	abandoned int     // contenders that were left behind before
+}
+
+func (b *bencher) run(w Workload) error {
+	if w.leases {
+		if err := b.fitTTL(); err != nil {
+			return err
+		}
+	}
+	return w.run(b)
+}
+
+// fitTTL makes leases long enough for the filesystem's clock: what owners keep in reserve, a tenth of the TTL, has to
+// cover the granularity of the timestamps (engine.Params).
+func (b *bencher) fitTTL() error {
+	b.give(0, order{Trial: b.newDir(), TTL: int64(b.TTL), Clock: 1})
+	ev, err := b.Line.Do(b.ctx, 0, work, b.Line.Name(), 0)
+	if err == nil {
+		err = refusedBy(0, &ev)
+	}
+	b.TTL = max(b.TTL, 10*time.Duration(ev.Saw))
+	return err
 }
 
 // protocols are those asked for, or else the engine's.
@@ -108,7 +133,7 @@ func (b *bencher) row(workload, protocol, variant string, contenders, keys int) 
 	r := b.rows[name]
 	if r == nil {
 		r = newRow(workload, protocol, variant)
-		r.Contenders, r.Keys = contenders, keys
+		r.Contenders, r.Keys, r.routes = contenders, keys, b.Line.Routes()
 		b.rows[name] = r
 	}
 	return r
@@ -123,7 +148,11 @@ func (b *bencher) order(protocol string, trial int64, keys int) order {
 }
 
 // newDir is the number of a claim directory that was not used before.
-func (b *bencher) newDir() int64 { return b.Line.Name() }
+func (b *bencher) newDir() int64 {
+	n := b.Line.Name()
+	b.dirs = append(b.dirs, n)
+	return n
+}
 
 // give hands a contender its order, and clears what it recorded before.
 func (b *bencher) give(who int, o order) {
@@ -134,105 +163,88 @@ func (b *bencher) give(who int, o order) {
 
 // together has the first n contenders carry out an order at the same instant. Of many keys each begins with another.
 func (b *bencher) together(n int, o order) error {
-	for i := range n {
+	return b.each(n, func(i int) order {
 		o.Start = o.Keys * int64(i) / int64(n)
-		b.give(i, o)
+		return o
+	})
+}
+
+// each has the first n contenders carry out orders of their own at the same instant.
+func (b *bencher) each(n int, of func(i int) order) error {
+	for i := range n {
+		b.give(i, of(i))
 	}
 	round, err := b.Line.Trial(b.ctx, work, n, 0)
-	if err == nil {
-		err = unready(round.Events)
+	for i := range round.Events {
+		if err == nil {
+			err = refusedBy(i, &round.Events[i])
+		}
 	}
 	return err
 }
 
-func unready(events []race.Event) error {
-	for i := range events {
-		if events[i].Unready {
-			return fmt.Errorf("contender %d cannot enter the claim directory: %w", i, unix.Errno(events[i].Errno))
-		}
+// refusedBy is what the directory refused a contender, beside claims.
+func refusedBy(who int, ev *race.Event) error {
+	switch {
+	case ev.Errno == 0:
+		return nil
+	case ev.Unready:
+		return fmt.Errorf("contender %d cannot enter the claim directory: %w", who, unix.Errno(ev.Errno))
+	default:
+		return fmt.Errorf("contender %d: %w", who, unix.Errno(ev.Errno))
 	}
-	return nil
 }
 
 // alone has one contender carry out an order.
 func (b *bencher) alone(who int, o order) error {
 	b.give(who, o)
+	return b.carriedOut(who)
+}
+
+// carriedOut has a contender carry out the order that it was given.
+func (b *bencher) carriedOut(who int) error {
 	ev, err := b.Line.Do(b.ctx, who, work, b.Line.Name(), 0)
 	if err == nil {
-		err = unready([]race.Event{ev})
+		err = refusedBy(who, &ev)
 	}
 	return err
 }
 
-// abandon has a contender claim keys and keep quiet; bury ends it, and the claims expire a TTL later.
-func (b *bencher) abandon(who int, o order) error {
-	o.Abandon = 1
-	return b.alone(who, o)
-}
-
-func (b *bencher) bury(who int) error {
-	b.Line.Kill(who)
-	return b.Line.Restart(b.ctx, who)
-}
-
-// leave has all contenders close what they have open, so that it can be removed.
+// leave has all contenders close what they have open, and removes the claim directories. What hangs is not asked twice.
 func (b *bencher) leave() error {
 	b.ctx = context.WithoutCancel(b.ctx)
-	var err error
-	for i := range b.Line.Contenders() {
-		err = errors.Join(err, b.alone(i, order{Leave: 1}))
+	all := b.Line.Contenders()
+	if err := b.each(all, func(int) order { return order{Leave: 1} }); err != nil {
+		return err
 	}
-	return err
-}
-
-// attempts are what the contenders recorded about the keys of a trial.
-func (b *bencher) attempts(o order, who ...int) []attempted {
-	var all []attempted
-	for _, i := range who {
-		pid, _, _ := b.Line.Contender(i)
-		for k, r := range recordsIn(b.Line.Words(i))[:o.Keys] {
-			if r.Tries == 0 {
-				continue
-			}
-			all = append(all, attempted{
-				Attempt: result.Attempt{
-					Contender: i, Route: b.Line.Route(i), PID: pid, Key: int(o.First) + k, Invoke: r.Invoke, Return: r.Return,
-					Outcome: outcomes[r.Outcome], Generation: uint64(r.Generation), Expires: r.Expires,
-					Began: r.Began, Ended: r.Ended, Done: r.Done, Died: r.Died,
-				},
-				tries: r.Tries, firstInvoke: r.FirstInvoke, firstReturn: r.FirstReturn, sink: r.Sink, errno: unix.Errno(r.Errno),
-			})
+	for left := b.dirs; len(left) > 0; {
+		n := min(all, len(left))
+		if err := b.each(n, func(i int) order { return order{Remove: 1, Trial: left[i]} }); b.hangs(err) {
+			return err
 		}
+		left = left[n:]
 	}
-	return all
-}
-
-// unanswered is why a trial is void though its contenders came back: some got no answer.
-func unanswered(all []attempted) string {
-	for i := range all {
-		if a := &all[i]; a.Outcome == outcomes[outcomeUnknown] || a.errno != 0 && a.Done == 0 && a.Expires > a.Ended {
-			return fmt.Sprintf("contender %d got no answer: %v", a.Contender, a.errno)
-		}
-	}
-	return ""
-}
-
-// harness tells errors that void a trial from those that end the workload.
-func (b *bencher) harness(err error) (void string, end error) {
-	var died *race.DiedError
-	var hung *race.HungError
-	switch {
-	case b.ctx.Err() != nil:
-		return "", b.ctx.Err()
-	case errors.As(err, &died), errors.As(err, &hung), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return strings.ReplaceAll(err.Error(), "\n", "; "), nil
-	default:
-		return "", err
-	}
+	return nil
 }
 
 // over says that no other trial is to begin.
 func (b *bencher) over() bool { return !b.Until.IsZero() && time.Now().After(b.Until) }
+
+// errLate ends a workload whose next step would end after Until.
+var errLate = errors.New("the budget is used up")
+
+// rest sleeps. Signals do not end it, but the context does; and what would last beyond Until is not begun.
+func (b *bencher) rest(d time.Duration) error {
+	if !b.Until.IsZero() && time.Now().Add(d).After(b.Until) {
+		return errLate
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
 
 // shuffled is a seeded order of protocols and trials.
 func (b *bencher) shuffled(protocols []string, trials int) []string {
@@ -240,8 +252,12 @@ func (b *bencher) shuffled(protocols []string, trials int) []string {
 	for range trials {
 		all = append(all, protocols...)
 	}
-	b.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	shuffle(b, all)
 	return all
+}
+
+func shuffle[T any](b *bencher, all []T) {
+	b.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 }
 
 func upTo(n int) []int {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,37 +44,63 @@ type worker struct {
 // prepare opens the claim directory of the trial, which whoever comes first makes.
 func prepare(e *race.Env) unix.Errno {
 	me.env, me.o = e, orderIn(e.Words(e.ID))
-	if me.o.Leave == 1 || me.o.Trial != me.trial || me.hooked || me.o.hooks() {
+	goes := me.o.Leave == 1 || me.o.Remove == 1
+	if goes || me.o.Trial != me.trial || me.hooked || me.o.hooks() {
 		me.leave()
 	}
-	if me.o.Leave == 1 {
+	if goes {
 		return 0
 	}
 	me.steps, me.seen = 0, map[verb]int64{}
 	if me.dir != nil {
 		return 0
 	}
-	return errnoOf(me.enter())
+	err := me.enter()
+	if err != nil {
+		me.leave()
+	}
+	return errnoOf(err)
 }
 
 // A contender is started without garbage collection, for the sake of the probes; here it would need the memory.
 func (w *worker) enter() error {
 	debug.SetGCPercent(200)
-	route, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.env.Dir))
+	path, err := w.path()
 	if err != nil {
 		return err
 	}
-	path := fmt.Sprintf("%s/t%d", route, w.o.Trial)
 	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	if w.dir, err = engine.OpenDir(path); err != nil {
+	if w.dir, err = openDir(path); err != nil {
 		return err
 	}
 	w.trial = w.o.Trial
 	w.protocol, err = entrants[w.o.Entrant].open(path, engine.Env{FS: w.fs(), Clock: clockOfRace{}, Nonce: engine.RandomNonce, Params: params(w.o.TTL)})
 	return err
 }
+
+// path is the claim directory of the trial over this contender's route.
+func (w *worker) path() (string, error) {
+	route, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.env.Dir))
+	return fmt.Sprintf("%s/t%d", route, w.o.Trial), err
+}
+
+// openDir waits for a directory that was made over another route, and that this one is late to show.
+func openDir(path string) (*engine.DirFS, error) {
+	for until := race.Now() + int64(lateness); ; race.Sleep(time.Millisecond) {
+		d, err := engine.OpenDir(path)
+		if err == nil {
+			return d, nil
+		}
+		if !errors.Is(err, unix.ENOENT) || race.Now() > until {
+			return nil, err
+		}
+	}
+}
+
+// lateness is how long a name may take to be seen over another route.
+const lateness = 2 * time.Second
 
 // fs has the hook only where an order needs it: latencies are those of the plain directory.
 func (w *worker) fs() engine.FullFS {
@@ -100,6 +125,7 @@ func (w *worker) leave() {
 		_ = w.dir.Close()
 	}
 	w.dir, w.protocol, w.trial, w.lease = nil, nil, -1, nil
+	debug.SetGCPercent(-1)
 }
 
 // step is called before each operation and in the middle of an execution.
@@ -123,14 +149,20 @@ func (w *worker) die() {
 // stopSelf returns when somebody continues this process.
 func stopSelf() { _ = unix.Kill(os.Getpid(), unix.SIGSTOP) }
 
-func attempt(*race.Env, *race.Event) unix.Errno {
+func attempt(_ *race.Env, ev *race.Event) unix.Errno {
 	switch {
 	case me.o.Leave == 1:
-		return 0
+	case me.o.Remove == 1:
+		return errnoOf(me.remove())
+	case me.o.Clock == 1:
+		tick, err := granularity(me.dir)
+		ev.Saw = uint64(tick)
+		return errnoOf(err)
 	case me.o.Reclaim == 1:
 		return errnoOf(me.reclaim())
+	default:
+		me.all()
 	}
-	me.all()
 	return 0
 }
 
@@ -155,6 +187,7 @@ func (w *worker) all() {
 			k := (w.o.Start + i) % keys
 			if !settled(&records[k]) {
 				left = true
+				w.env.Progress()
 				w.one(w.o.First+k, k, &records[k])
 			}
 		}
@@ -193,6 +226,7 @@ func sign(key int64) engine.Signature { return engine.Key{"key", strconv.FormatI
 
 func (w *worker) try(sig engine.Signature, r *record) (engine.Outcome, error) {
 	r.Tries++
+	r.PID = int64(os.Getpid())
 	r.Return, r.Outcome = 0, 0
 	r.Invoke = race.Now()
 	out, err := w.protocol.Try(sig)
@@ -206,12 +240,21 @@ func (w *worker) try(sig engine.Signature, r *record) (engine.Outcome, error) {
 // execute keeps to the contract of a lease: it looks at the clock before it begins. What it does then, a fencing sink
 // has to refuse if a successor was there before.
 func (w *worker) execute(key int64, r *record, lease engine.Lease) {
-	if race.Now() >= r.Expires {
+	began := race.Now() // not read again: whoever is stopped after the look is late, and no duplicate
+	if began >= r.Expires {
 		// Somebody else's soon, whether it could be given back or not.
 		_ = lease.Drop()
 		return
 	}
-	r.Began = race.Now()
+	r.Began = began
+	if err := w.carryOut(key, r, lease); err != nil {
+		giveUp(r, lease, err)
+		return
+	}
+	r.Done = race.Now()
+}
+
+func (w *worker) carryOut(key int64, r *record, lease engine.Lease) error {
 	if w.o.Hold == 1 {
 		stopSelf()
 	}
@@ -219,30 +262,24 @@ func (w *worker) execute(key int64, r *record, lease engine.Lease) {
 	w.step(executing)
 	if w.o.Renew == 1 {
 		if err := lease.Renew(); errors.Is(err, engine.ErrLost) {
-			return
+			return err
 		}
 		r.Expires = int64(lease.Expires())
 	}
 	r.Sink = writeToSink(sinkIn(w.env.Words(0), key), uint64(r.Generation))
 	r.Ended = race.Now()
-	if err := lease.Done(nil); err != nil {
-		r.Errno = int64(errnoOf(err))
-		return
-	}
-	r.Done = race.Now()
+	return lease.Done(nil)
 }
 
-// writeToSink is the other end of a fencing token: it refuses a generation lower than the highest it has seen.
-func writeToSink(highest *uint64, generation uint64) int64 {
-	for {
-		old := atomic.LoadUint64(highest)
-		if generation < old {
-			return sinkRefused
-		}
-		if atomic.CompareAndSwapUint64(highest, old, generation) {
-			return sinkAccepted
-		}
+// giveUp is for an owner that lost its lease, or got no answer whether its work counts as done. The latter is to be
+// expected of one that is late.
+func giveUp(r *record, lease engine.Lease, err error) {
+	r.Left = race.Now()
+	if !errors.Is(err, engine.ErrLost) && r.Left < r.Expires {
+		r.Errno = int64(errnoOf(err))
 	}
+	// The next owner has to come to terms with it, given back or not.
+	_ = lease.Drop()
 }
 
 // errnoOf is EPROTO for an error that carries no errno: the engine's own.
@@ -256,14 +293,4 @@ func errnoOf(err error) unix.Errno {
 	default:
 		return unix.EPROTO
 	}
-}
-
-// clockOfRace makes leases comparable with the times of the records.
-type clockOfRace struct{}
-
-func (clockOfRace) Now() time.Duration { return time.Duration(race.Now()) }
-
-func (clockOfRace) Sleep(ctx context.Context, d time.Duration) error {
-	race.Sleep(d)
-	return context.Cause(ctx)
 }

@@ -1,17 +1,17 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
-	"time"
-
-	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/result"
+	"slices"
 )
 
 var forced = Workload{
-	Name:  "forced",
-	Shows: "the named bad interleavings, by processes that stop themselves at the worst moment",
-	run:   func(b *bencher) ([]result.Bench, error) { return nil, b.forced(b.trials(20)) },
+	Name:       "forced",
+	Shows:      "the named bad interleavings, by processes that stop themselves at the worst moment",
+	Contenders: 4,
+	leases:     true,
+	run:        func(b *bencher) error { return b.forced(b.trials(20)) },
 }
 
 // An interleaving stops contender A before one operation, lets B try, and goes on with A while B is at work.
@@ -19,6 +19,7 @@ type interleaving struct {
 	name    string
 	expired bool // somebody claimed the key before, and died
 	reaper  bool // a third contender reclaims before A goes on
+	refuses bool // right protocols refuse B; otherwise B has to be at work, or nothing is shown
 	pauses  map[string]pause
 }
 
@@ -35,11 +36,15 @@ var interleavings = []interleaving{
 		pauses: map[string]pause{"quarantine": {rename, 1}, "quarantine-eager": {rename, 1}},
 	},
 	{
-		name: "empty claim",
+		name: "empty claim", refuses: true,
 		pauses: map[string]pause{
 			"check-then-create": {overwrite, 1}, "generations/empty-is-stale": {write, 1}, "generations": {write, 1},
 			"generations-linked": {link, 1}, "excl-unlink": {write, 1}, "flock-reread": {write, 1}, "quarantine": {rename, 1},
 		},
+	},
+	{
+		name: "lock of two", expired: true, refuses: true,
+		pauses: map[string]pause{"flock-reread": {unlink, 1}, "flock-held": {executing, 1}},
 	},
 	{
 		name: "early reaper", expired: true, reaper: true,
@@ -55,27 +60,17 @@ const (
 	predecessor
 )
 
-type forcedTrial struct {
-	interleaving
-	protocol string
-	order    order
-}
-
 // forced has all predecessors die first. They are older than what reclaims quarantines before anybody comes.
 func (b *bencher) forced(trials int) error {
 	plan := b.forcedPlan(trials)
-	for _, t := range plan {
-		if !t.expired {
-			continue
-		}
-		if err := b.abandon(predecessor, t.order); err != nil {
-			return err
-		}
+	expired := slices.IndexFunc(plan, func(t inheritance) bool { return !t.expired })
+	if expired < 0 {
+		expired = len(plan)
 	}
-	if err := b.bury(predecessor); err != nil {
+	if err := b.bequeath(predecessor, plan[:expired], 2*b.TTL+b.TTL/5); err != nil {
 		return err
 	}
-	race.Sleep(2*b.TTL + b.TTL/5)
+	shuffle(b, plan)
 	for _, t := range plan {
 		if b.over() {
 			break
@@ -87,67 +82,64 @@ func (b *bencher) forced(trials int) error {
 	return nil
 }
 
-func (b *bencher) forcedPlan(trials int) []forcedTrial {
-	var plan []forcedTrial
+// forcedPlan has the trials of expired claims first.
+func (b *bencher) forcedPlan(trials int) []inheritance {
+	var expired, fresh []inheritance
 	for _, x := range interleavings {
 		for _, protocol := range Names() {
 			if _, ok := x.pauses[protocol]; !ok || !b.asked(protocol) {
 				continue
 			}
 			for range trials {
-				plan = append(plan, forcedTrial{x, protocol, b.order(protocol, b.newDir(), 1)})
+				t := inheritance{interleaving: x, protocol: protocol, order: b.order(protocol, b.newDir(), 1)}
+				if x.expired {
+					expired = append(expired, t)
+				} else {
+					fresh = append(fresh, t)
+				}
 			}
 		}
 	}
-	b.rng.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
-	return plan
+	return append(expired, fresh...)
 }
 
-func (b *bencher) force(t forcedTrial) error {
-	r := b.row("forced", t.protocol, t.name, 2, 1)
-	w := watch()
-	void, err := b.interleave(t)
-	all := b.attempts(t.order, contenderA, contenderB)
-	if err != nil {
-		var end error
-		if void, end = b.harness(err); end != nil {
-			return end
-		}
+func (b *bencher) force(t inheritance) error {
+	r, w, err := b.row("forced", t.protocol, t.name, 2, 1), b.begins(), t.err
+	var all []attempted
+	if err == nil {
+		err = errors.Join(b.interleave(t), b.unstop(contenderA, contenderB))
+		all = b.attempts(t.order, contenderA, contenderB)
 	}
-	b.judged(r, t.order, all, firstOf(void, unanswered(all), w.disturbed(), tooSlow(t.order, all)))
-	return nil
-}
-
-// tooSlow is for an A that comes to its end after the deadline of an attempt: it gives up, and shows nothing.
-func tooSlow(o order, all []attempted) string {
-	for _, a := range all {
-		if took := a.Return - a.Invoke; a.Contender == contenderA && a.Began == 0 && took > o.TTL/2 {
-			return fmt.Sprintf("the machine was too slow: an attempt took %v, and its deadline is %v", time.Duration(took).Round(time.Millisecond), time.Duration(o.TTL/2))
-		}
+	if err == nil {
+		err = tooSlow(t.order, all)
 	}
-	return ""
+	_, err = b.conclude(r, t.order, all, w, err)
+	return err
 }
 
-func (b *bencher) interleave(t forcedTrial) (void string, err error) {
-	defer b.unstop(contenderA, contenderB)
+func (b *bencher) interleave(t inheritance) error {
 	p := t.pauses[t.protocol]
 	first, second := t.order, t.order
 	first.PauseAt, first.PauseNth = int64(p.at), p.nth
 	second.Hold = 1
-	b.begin(contenderA, first)
-	if there, err := b.stopped(contenderA); err != nil || !there {
-		return fmt.Sprintf("contender %d never came to %v", contenderA, p), err
+	b.give(contenderB, second) // nobody is to read what it recorded in another trial
+	if err := b.stopAt(contenderA, first, p); err != nil {
+		return err
 	}
 	b.begin(contenderB, second)
-	if _, err := b.stopped(contenderB); err != nil {
-		return "", err
+	working, err := b.stopped(contenderB)
+	switch {
+	case err != nil:
+		return err
+	case !working && !t.refuses:
+		return voidError(fmt.Sprintf("contender %d did not come to its work", contenderB))
 	}
 	if t.reaper {
 		if err := b.alone(reaper, reclaiming(t.order)); err != nil {
-			return "", err
+			return errors.Join(voidError("nothing could be reclaimed"), err)
 		}
 	}
-	return "", b.resumed(contenderA)
+	return b.resumed(contenderA)
 }
 
 func reclaiming(o order) order {
@@ -157,13 +149,5 @@ func reclaiming(o order) order {
 
 // asked says whether a protocol was asked for.
 func (b *bencher) asked(protocol string) bool {
-	if len(b.Protocols) == 0 {
-		return true
-	}
-	for _, p := range b.Protocols {
-		if p == protocol {
-			return true
-		}
-	}
-	return false
+	return len(b.Protocols) == 0 || slices.Contains(b.Protocols, protocol)
 }

@@ -58,6 +58,8 @@ func byKey(history []porcupine.Operation) [][]porcupine.Operation {
 func stepOf(s claimState, in call, out reply) (bool, any) {
 	free := !s.taken && !s.done
 	switch {
+	case in.done && out.unknown && !s.taken:
+		return true, s
 	case in.done:
 		return s.taken, claimState{done: true, generation: s.generation}
 	case out.unknown && free:
@@ -100,7 +102,7 @@ func history(all []attempted) []porcupine.Operation {
 			add(a, call{key: a.Key}, a.firstInvoke, reply{outcome: outcomes[outcomeHeld]}, a.firstReturn)
 		}
 		add(a, call{key: a.Key}, a.Invoke, reply{outcome: a.Outcome, generation: a.Generation}, a.Return)
-		if a.Done != 0 {
+		if a.Ended != 0 {
 			add(a, call{key: a.Key, done: true}, a.Ended, reply{}, a.Done)
 		}
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -17,22 +18,30 @@ type attempted struct {
 	tries       int64
 	firstInvoke int64
 	firstReturn int64
+	left        int64
 	sink        int64
 	errno       unix.Errno
 }
 
-// possession is until when nobody else may begin: the end of the lease, or the death of its owner.
-func (a *attempted) possession() int64 {
-	if a.Died != 0 {
-		return min(a.Died, a.Expires)
+// never is later than any instant.
+const never = int64(math.MaxInt64)
+
+// soonest is the earliest of the instants that did come. 0 is one that did not.
+func soonest(instants ...int64) int64 {
+	earliest := never
+	for _, at := range instants {
+		if at != 0 {
+			earliest = min(earliest, at)
+		}
 	}
-	return a.Expires
+	return earliest
 }
 
-// running says that the execution was still under way at an instant.
-func (a *attempted) running(at int64) bool {
-	return a.Began <= at && (a.Ended == 0 || at < a.Ended) && (a.Died == 0 || at < a.Died)
-}
+// possession is until when nobody else may begin: the end of the lease, or its owner's death or giving up.
+func (a *attempted) possession() int64 { return min(a.Expires, soonest(a.Died, a.left)) }
+
+// running says that the execution, which had begun, was still under way at an instant.
+func (a *attempted) running(at int64) bool { return at < soonest(a.Ended, a.Died, a.left) }
 
 // A verdict is what the judge counts in one trial.
 type verdict struct {
@@ -43,8 +52,9 @@ type verdict struct {
 	sentence  string
 }
 
-// judge is pure: it sees nothing but the records of one trial, and the keys that should have been executed.
-func judge(keys []int, all []attempted) verdict {
+// judge is pure: it sees nothing but the records of one trial, over so many routes, and the keys that should have been
+// executed.
+func judge(routes int, keys []int, all []attempted) verdict {
 	var v verdict
 	of := map[int][]attempted{}
 	for _, a := range all {
@@ -52,27 +62,39 @@ func judge(keys []int, all []attempted) verdict {
 		of[a.Key] = append(of[a.Key], a)
 	}
 	for _, key := range keys {
-		v.key(key, of[key])
+		v.key(routes, key, of[key])
 	}
 	return v
 }
 
-func (v *verdict) key(key int, all []attempted) {
+func (v *verdict) key(routes, key int, all []attempted) {
 	execs := slices.DeleteFunc(slices.Clone(all), func(a attempted) bool { return a.Began == 0 })
 	slices.SortFunc(execs, func(a, b attempted) int { return cmp.Compare(a.Began, b.Began) })
 	v.executed += len(execs)
+	heard := heardDone(all)
 	for j := range execs {
-		v.execution(key, execs[:j], &execs[j])
+		v.execution(key, execs[:j], &execs[j], heard)
 	}
 	if !finished(all) {
 		v.missed++
 		v.note("missed", fmt.Sprintf("key %d was finished by nobody", key))
 	}
-	v.contested = v.contested || contested(execs, all)
+	v.contested = v.contested || contested(routes, execs, all)
+}
+
+// heardDone is the first who was told that the key is done.
+func heardDone(all []attempted) *attempted {
+	var heard *attempted
+	for i := range all {
+		if a := &all[i]; a.Outcome == outcomes[outcomeDone] && (heard == nil || a.Return < heard.Return) {
+			heard = a
+		}
+	}
+	return heard
 }
 
 // execution judges one that began after some others.
-func (v *verdict) execution(key int, before []attempted, b *attempted) {
+func (v *verdict) execution(key int, before []attempted, b, heard *attempted) {
 	late := false
 	for i := range before {
 		a := &before[i]
@@ -88,7 +110,10 @@ func (v *verdict) execution(key int, before []attempted, b *attempted) {
 			v.late(a)
 		}
 	}
-	if late {
+	switch {
+	case heard != nil && heard.Return <= b.Began:
+		v.duplicate(fmt.Sprintf("contender %d executes key %d, %v after contender %d was told that it is done", b.Contender, key, ago(b.Began-heard.Return), heard.Contender))
+	case late:
 		v.overlaps++
 	}
 }
@@ -124,20 +149,22 @@ func finished(all []attempted) bool {
 	return ended && done
 }
 
-// contested says that the claim of the first to execute overlapped somebody else's.
-func contested(execs, all []attempted) bool {
+// contested says that the claim of the first to execute overlapped somebody else's. With several routes that one has to
+// be on another: an overlap within one route says nothing about the distance between routes.
+func contested(routes int, execs, all []attempted) bool {
 	if len(execs) == 0 {
 		return false
 	}
 	w := &execs[0]
 	return slices.ContainsFunc(all, func(a attempted) bool {
-		return a.Contender != w.Contender && (meet(w, a.Invoke, a.Return) || meet(w, a.firstInvoke, a.firstReturn))
+		apart := a.Contender != w.Contender && (routes < 2 || a.Route != w.Route)
+		return apart && (meet(w, a.Invoke, soonest(a.Return, a.Died)) || meet(w, a.firstInvoke, soonest(a.firstReturn, a.Died)))
 	})
 }
 
-// meet compares with the try that won. One that did not return is not over.
+// meet compares with the try that won.
 func meet(w *attempted, invoke, back int64) bool {
-	return invoke != 0 && invoke <= w.Return && (back == 0 || back >= w.Invoke)
+	return invoke <= w.Return && back >= w.Invoke
 }
 
 func ago(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }

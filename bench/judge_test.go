@@ -32,6 +32,21 @@ func died(a attempted, at int64) attempted {
 	return a
 }
 
+func gaveUp(a attempted, at int64) attempted {
+	a.left = at
+	return a
+}
+
+func tried(a attempted, times int64) attempted {
+	a.tries = times
+	return a
+}
+
+func firstTry(a attempted, invoke, back int64) attempted {
+	a.firstInvoke, a.firstReturn = invoke, back
+	return a
+}
+
 func wrote(a attempted, sink int64) attempted {
 	a.sink = sink
 	return a
@@ -73,10 +88,40 @@ func TestJudge(t *testing.T) {
 			verdict{attempts: 1, missed: 1, kind: "missed"}},
 		{"the one who did it died before it heard that it is recorded", []attempted{died(ran(0, 10, 11, 14, 0, long), 15), refused(1, 20, 25, "done")},
 			verdict{attempts: 2, executed: 1}},
+		{"an execution after another was told that it is done, whose owner did not live to hear it", []attempted{
+			died(ran(0, 10, 11, 14, 0, long), 15), refused(1, 20, 25, "done"), ran(2, 28, 29, 40, 45, long)},
+			verdict{attempts: 3, executed: 2, duplicates: 1, kind: "duplicate"}},
+		{"an execution before another was told", []attempted{
+			died(ran(0, 10, 11, 14, 0, long), 15), refused(1, 20, 30, "done"), ran(2, 28, 29, 40, 45, long)},
+			verdict{attempts: 3, executed: 2}},
+		{"a successor of one that gave up because it could not record the work", []attempted{gaveUp(ran(0, 10, 11, 14, 0, long), 15), ran(1, 20, 21, 30, 35, long)},
+			verdict{attempts: 2, executed: 2}},
+		{"a successor beside one that gave up later", []attempted{gaveUp(ran(0, 10, 11, 14, 0, long), 25), ran(1, 20, 21, 30, 35, long)},
+			verdict{attempts: 2, executed: 2, duplicates: 1, kind: "duplicate"}},
+		{"an owner that lost its lease and went away is beside nobody", []attempted{gaveUp(ran(0, 10, 11, 0, 0, 50), 52), ran(1, 55, 56, 58, 59, long)},
+			verdict{attempts: 2, executed: 2}},
+		{"the dead one met nobody a lease later", []attempted{died(refused(0, 1, 0, ""), 5), ran(1, 30, 31, 40, 45, long)},
+			verdict{attempts: 2, executed: 1}},
+		{"the dead one met who came meanwhile", []attempted{died(refused(0, 1, 0, ""), 29), ran(1, 30, 31, 40, 45, long)},
+			verdict{attempts: 2, executed: 1, contested: true}},
+		{"one begins at the very end of a lease", []attempted{ran(0, 10, 11, 60, 0, 50), ran(1, 48, 50, 58, 59, long)},
+			verdict{attempts: 2, executed: 2, overlaps: 1}},
+		{"only the first try met the winner", []attempted{ran(0, 10, 11, 20, 25, long), firstTry(refused(1, 30, 35, "done"), 6, 8)},
+			verdict{attempts: 2, executed: 1, contested: true}},
+		{"one begins as another is recorded as done, after the lease", []attempted{ran(0, 10, 11, 20, 25, 15), ran(1, 18, 25, 30, 0, long)},
+			verdict{attempts: 2, executed: 2, duplicates: 1, kind: "duplicate"}},
+		{"tries are counted, not contenders", []attempted{ran(0, 10, 11, 20, 25, long), tried(refused(1, 30, 31, "done"), 5)},
+			verdict{attempts: 6, executed: 1}},
+		{"who was told first counts", []attempted{died(ran(0, 10, 11, 14, 0, long), 15), refused(1, 20, 25, "done"), refused(3, 40, 45, "done"), ran(2, 28, 29, 40, 45, long)},
+			verdict{attempts: 4, executed: 2, duplicates: 1, kind: "duplicate"}},
+		{"it was ended, and nobody knows that it is done", []attempted{died(ran(0, 10, 11, 14, 0, long), 15), refused(1, 20, 25, "held")},
+			verdict{attempts: 2, executed: 1, missed: 1, kind: "missed"}},
+		{"the dead one had given up before", []attempted{died(gaveUp(ran(0, 10, 11, 0, 0, long), 40), 12), ran(1, 20, 21, 30, 35, long)},
+			verdict{attempts: 2, executed: 2}},
 		{"a contender that did not come back met the winner", []attempted{ran(0, 10, 11, 20, 25, long), refused(1, 9, 0, "")},
 			verdict{attempts: 2, executed: 1, contested: true}},
 	} {
-		got := judge([]int{0}, c.all)
+		got := judge(1, []int{0}, c.all)
 		if (got.sentence == "") != (got.kind == "") {
 			t.Errorf("%s: a %s is told as %q", c.what, got.kind, got.sentence)
 		}
@@ -90,14 +135,34 @@ func TestJudge(t *testing.T) {
 func TestJudgeKeepsKeysApart(t *testing.T) {
 	other := ran(1, 10, 12, 20, 25, long)
 	other.Key = 1
-	v := judge([]int{0, 1}, []attempted{ran(0, 10, 11, 20, 25, long), other})
+	v := judge(1, []int{0, 1}, []attempted{ran(0, 10, 11, 20, 25, long), other})
 	if v.executed != 2 || v.duplicates != 0 || v.missed != 0 || v.contested {
 		t.Errorf("two keys, each done once: %+v", v)
 	}
 }
 
+func TestADuplicateIsToldBeforeAMissedKey(t *testing.T) {
+	first, second := ran(0, 10, 11, 20, 25, long), ran(1, 10, 12, 20, 0, long)
+	first.Key, second.Key = 1, 1
+	meets := refused(2, 9, 12, "held")
+	meets.Key = 1
+	v := judge(1, []int{0, 1, 2}, []attempted{first, second, meets})
+	if v.kind != "duplicate" || v.missed != 2 || v.duplicates != 1 || !v.contested {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestOnlyAnotherRouteIsAContest(t *testing.T) {
+	same, other := refused(2, 8, 12, "held"), refused(1, 8, 12, "held")
+	other.Route = 1
+	winner := ran(0, 10, 11, 20, 25, long)
+	if judge(2, []int{0}, []attempted{winner, same}).contested || !judge(2, []int{0}, []attempted{winner, same, other}).contested {
+		t.Error("over two routes a contest is between them")
+	}
+}
+
 func TestADuplicateSaysWhoAndWhen(t *testing.T) {
-	v := judge([]int{0}, []attempted{ran(3, 10, 1_000, 20, 0, long), ran(5, 10, 13_000, 20, 0, long)})
+	v := judge(1, []int{0}, []attempted{ran(3, 10, 1_000, 20, 0, long), ran(5, 10, 13_000, 20, 0, long)})
 	if want := "contender 5 executes key 0, 12µs after contender 3 began, whose lease is good"; v.sentence != want {
 		t.Errorf("got %q, want %q", v.sentence, want)
 	}
@@ -115,10 +180,22 @@ func TestHistories(t *testing.T) {
 		{"one hears that it is done before it is", []attempted{ran(0, 10, 11, 20, 25, long), refused(1, 12, 15, "done")}, false},
 		{"one hears that it is done afterwards", []attempted{ran(0, 10, 11, 20, 25, long), refused(1, 22, 30, "done")}, true},
 		{"one is refused after it was done", []attempted{ran(0, 10, 11, 20, 25, long), refused(1, 30, 33, "held")}, true},
+		{"one that did the work got no answer whether it is done", []attempted{ran(0, 10, 11, 20, 0, long), refused(1, 30, 33, "done")}, true},
+		{"two got none", []attempted{ran(0, 10, 11, 20, 0, long), refused(1, 12, 0, ""), refused(2, 30, 33, "held")}, true},
 		{"one that never came back may have won", []attempted{refused(0, 1, 0, ""), refused(1, 10, 13, "held")}, true},
 	} {
 		if got := porcupine.CheckOperations(model, history(c.all)); got != c.want {
 			t.Errorf("%s: linearizable %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// What the model says of single steps, where no history of a trial without an end of leases gets to.
+func TestGenerationsOnlyGrow(t *testing.T) {
+	free := claimState{generation: 2}
+	for generation, want := range map[uint64]bool{0: true, 1: false, 2: false, 3: true} {
+		if ok, _ := stepOf(free, call{}, reply{outcome: "won", generation: generation}); ok != want {
+			t.Errorf("generation %d after 2: %v", generation, ok)
 		}
 	}
 }

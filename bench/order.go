@@ -28,6 +28,8 @@ type order struct {
 	KillStep int64 // SIGKILL itself before this step, counted from 1; 0 is never
 	Reclaim  int64 // 1: reclaim, and claim nothing
 	Leave    int64 // 1: close what is open
+	Remove   int64 // 1: remove the claim directory
+	Clock    int64 // 1: see how finely the filesystem's clock is divided
 }
 
 func (o *order) hooks() bool { return o.PauseNth != 0 || o.KillStep != 0 }
@@ -48,13 +50,14 @@ type record struct {
 	Done        int64 // recorded as done, and told so
 	Died        int64
 	Sink        int64 // what became of the write to the fencing sink
-	Errno       int64 // of the last answer that was none
-	_           [2]int64
+	Errno       int64 // of the last answer that was none; a later answer leaves it
+	PID         int64 // of the process that wrote this
+	Left        int64 // gave the work up, without having it recorded as done
 }
 
 const (
 	wordsOfOrder  = 64
-	wordsOfSink   = 64 // of contender 0: the highest generation that each key's sink has seen
+	wordsOfSink   = 640 // of contender 0: the highest generation that each key's sink has seen
 	wordsOfRecord = 16
 	maxKeys       = (race.Words - wordsOfOrder - wordsOfSink) / wordsOfRecord
 )

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/claimbench/claimbench/internal/race"
 )
 
@@ -30,6 +28,16 @@ func (b *bencher) begin(who int, o order) {
 	b.Line.Begin(who, work, b.Line.Name(), 0)
 }
 
+// stopAt begins an order, and waits for the contender to stop itself there.
+func (b *bencher) stopAt(who int, o order, p pause) error {
+	b.begin(who, o)
+	there, err := b.stopped(who)
+	if err == nil && !there {
+		err = voidError(fmt.Sprintf("contender %d never came to %v", who, p))
+	}
+	return err
+}
+
 // stopped reports false when the contender came to the end of its order instead.
 func (b *bencher) stopped(who int) (bool, error) {
 	for until := time.Now().Add(patience); time.Now().Before(until); race.Sleep(100 * time.Microsecond) {
@@ -43,32 +51,26 @@ func (b *bencher) stopped(who int) (bool, error) {
 			return false, nil
 		}
 	}
-	return false, errors.New("a contender neither stops nor ends")
+	return false, voidError(fmt.Sprintf("contender %d neither stops nor ends", who))
 }
 
 // patience is for what takes milliseconds on an idle machine.
 const patience = 5 * time.Second
 
-func (b *bencher) resume(who int) {
-	pid, _, _ := b.Line.Contender(who)
-	// One that is gone needs no signal.
-	_ = unix.Kill(pid, unix.SIGCONT)
-}
-
 // resumed waits for the end of the order of a contender that had stopped.
 func (b *bencher) resumed(who int) error {
-	b.resume(who)
-	_, err := b.Line.Await(b.ctx, who, work)
+	b.Line.Continue(who)
+	_, err := b.Line.Await(context.WithoutCancel(b.ctx), who, work)
 	return err
 }
 
-// unstop is for the way out of a trial that went wrong: a contender that stays stopped would hang.
-func (b *bencher) unstop(who ...int) {
+// unstop is for the way out of a trial: a contender that stays stopped would hang.
+func (b *bencher) unstop(who ...int) error {
+	var err error
 	for _, i := range who {
 		if pending, _ := b.Line.Pending(i); pending {
-			b.resume(i)
-			// It was its order's last word.
-			_, _ = b.Line.Await(context.WithoutCancel(b.ctx), i, work)
+			err = errors.Join(err, b.resumed(i))
 		}
 	}
+	return err
 }

@@ -14,13 +14,13 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/claimbench/claimbench/engine"
-	"github.com/claimbench/claimbench/internal/result"
 )
 
 var peersWork = Workload{
-	Name:  "peers",
-	Shows: "8 contenders get 200 keys done: the protocols beside what people use instead",
-	run:   func(b *bencher) ([]result.Bench, error) { return nil, b.peers(b.trials(10)) },
+	Name:       "peers",
+	Shows:      "8 contenders get 200 keys done: the protocols beside what people use instead",
+	Contenders: 8,
+	run:        func(b *bencher) error { return b.peers(b.trials(10)) },
 }
 
 // peers are what people use instead. None of them has a TTL: a lock file that a death leaves behind stays.
@@ -60,14 +60,17 @@ func (b *bencher) peers(trials int) error {
 		orders[protocol] = o
 	}
 	for _, protocol := range b.shuffled(b.Protocols, trials) {
+		if b.over() {
+			break
+		}
 		o := orders[protocol]
 		o.Keys = keys
 		r := b.row("peers", protocol, "", contenders, keys)
-		judged := r.Trials
-		if err := b.trial(r, contenders, *o); err != nil {
+		judged, err := b.trial(r, contenders, *o)
+		if err != nil {
 			return err
 		}
-		if r.Trials > judged {
+		if judged {
 			r.rate(b.attempts(*o, upTo(contenders)...))
 		}
 		o.First += keys
@@ -80,9 +83,7 @@ func (b *bencher) peers(trials int) error {
 func (b *bencher) used(protocol string) (*order, error) {
 	o := b.order(protocol, b.newDir(), 0)
 	o.TTL, o.Linger, o.Poll, o.Patience = int64(time.Minute), 0, int64(100*time.Microsecond), int64(10*time.Second)
-	filled := 0
-	err := b.fill(o, &filled, 4*chunk)
-	o.First = int64(filled)
+	err := b.fill(&o, 4*chunk)
 	return &o, err
 }
 

@@ -13,9 +13,11 @@ import (
 // A row gathers the trials of one protocol in one workload.
 type row struct {
 	result.Bench
+	routes   int
 	latency  *hdrhistogram.Histogram // ns, of claims that were won
 	takeover *hdrhistogram.Histogram // ns
 	medians  []float64               // µs, of single trials
+	perKey   bool                    // each key of a directory is a trial
 }
 
 func newRow(workload, protocol, variant string) *row {
@@ -50,7 +52,7 @@ func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, 60e9, 3
 
 // add counts one trial.
 func (r *row) add(keys []int, all []attempted) {
-	v := judge(keys, all)
+	v := judge(r.routes, keys, all)
 	r.Trials++
 	r.Attempts += v.attempts
 	r.Expected += len(keys)
@@ -73,18 +75,33 @@ func (r *row) example(kind, sentence string, all []attempted) {
 		return
 	}
 	x := &result.ClaimViolation{Kind: kind, Sentence: sentence, Trial: r.Trials + r.Void, Attempts: []result.Attempt{}}
-	for _, a := range all {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b attempted) int { return cmp.Compare(executedFirst(a), executedFirst(b)) })
+	for _, a := range all[:min(len(all), keptAttempts)] {
 		x.Attempts = append(x.Attempts, a.Attempt)
 	}
 	r.Counterexample = x
 }
 
-// void is a trial that cannot be judged. A duplicate seen in it was seen all the same.
-func (r *row) void(why string, keys []int, all []attempted) {
-	if v := judge(keys, all); v.duplicates > 0 {
-		r.add(keys, all)
-		return
+// keptAttempts are enough to tell a violation by.
+const keptAttempts = 16
+
+func executedFirst(a attempted) int {
+	if a.Began != 0 {
+		return 0
 	}
+	return 1
+}
+
+// addEach counts each key as a trial of its own.
+func (r *row) addEach(keys []int, all []attempted) {
+	for _, key := range keys {
+		r.add([]int{key}, slices.DeleteFunc(slices.Clone(all), func(a attempted) bool { return a.Key != key }))
+	}
+}
+
+// void counts a trial that cannot be judged.
+func (r *row) void(why string) {
 	r.Void++
 	if !slices.Contains(r.Voided, why) && len(r.Voided) < 8 {
 		r.Voided = append(r.Voided, why)

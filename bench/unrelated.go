@@ -1,16 +1,16 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
-
-	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/result"
 )
 
 var unrelated = Workload{
-	Name:  "unrelated",
-	Shows: "one key's take-over is stopped half-way: are 64 others refused for it?",
-	run:   func(b *bencher) ([]result.Bench, error) { return nil, b.unrelated(b.trials(5)) },
+	Name:       "unrelated",
+	Shows:      "one key's take-over is stopped half-way: are 64 others refused for it?",
+	Contenders: 4,
+	leases:     true,
+	run:        func(b *bencher) error { return b.unrelated(b.trials(5)) },
 }
 
 // halfWay is where the take-over of the hot key is stopped: the step at which it has most in its hands.
@@ -29,49 +29,54 @@ func (b *bencher) unrelated(trials int) error {
 			chosen = append(chosen, p)
 		}
 	}
-	plan := b.shuffled(chosen, trials)
-	var orders []order
-	for _, protocol := range plan {
+	var plan []inheritance
+	for _, protocol := range b.shuffled(chosen, trials) {
 		o := b.order(protocol, b.newDir(), 1+coldKeys)
 		o.Linger = 0
-		if err := b.abandon(predecessor, o); err != nil {
-			return err
-		}
-		orders = append(orders, o)
+		plan = append(plan, inheritance{protocol: protocol, order: o})
 	}
-	if err := b.bury(predecessor); err != nil {
+	if err := b.bequeath(predecessor, plan, b.TTL+b.TTL/10); err != nil {
 		return err
 	}
-	race.Sleep(b.TTL + b.TTL/10)
-	for i, protocol := range plan {
+	for _, t := range plan {
 		if b.over() {
 			break
 		}
-		if err := b.hotAndCold(b.row("unrelated", protocol, "", 2, 1+coldKeys), orders[i], halfWay[protocol]); err != nil {
+		if err := b.hotAndCold(t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *bencher) hotAndCold(r *row, o order, p pause) error {
-	w := watch()
-	refused, err := b.whileStopped(o, p)
-	all := b.attempts(keyOf(o, 0), contenderA)
-	cold := o
-	cold.First, cold.Keys = 1, coldKeys
-	again := b.attempts(cold, contenderB)
-	all = append(all, again...)
-	void := ""
-	if err != nil {
-		var end error
-		if void, end = b.harness(err); end != nil {
-			return end
-		}
+// hotAndCold counts keys as blocked that were refused while the hot one was stopped, and to be had afterwards.
+func (b *bencher) hotAndCold(t inheritance) error {
+	r, w, err := b.row("unrelated", t.protocol, "", 2, 1+coldKeys), b.begins(), t.err
+	var all []attempted
+	var refused map[int]bool
+	if err == nil {
+		refused, err = b.whileStopped(t.order, halfWay[t.protocol])
+		err = errors.Join(err, b.unstop(contenderA))
+		all = append(b.attempts(keyOf(t.order, 0), contenderA), b.attempts(coldOf(t.order), contenderB)...)
 	}
-	b.judged(r, o, all, firstOf(void, unanswered(all), w.disturbed(), tooSlow(o, all)))
+	if err == nil {
+		err = tooSlow(t.order, all)
+	}
+	judged, err := b.conclude(r, t.order, all, w, err)
+	if judged {
+		r.block(refused, all)
+	}
+	return err
+}
+
+func coldOf(o order) order {
+	o.First, o.Keys = 1, coldKeys
+	return o
+}
+
+func (r *row) block(refused map[int]bool, all []attempted) {
 	blocked := 0
-	for _, a := range again {
+	for _, a := range all {
 		if refused[a.Key] && a.Began != 0 {
 			blocked++
 		}
@@ -80,18 +85,14 @@ func (b *bencher) hotAndCold(r *row, o order, p pause) error {
 	if blocked > 0 {
 		r.example("blocked", fmt.Sprintf("%d of %d keys are refused while the take-over of another is under way, and to be had when it is over", blocked, coldKeys), all)
 	}
-	return nil
 }
 
-// whileStopped tells which cold keys were refused while the hot one was stopped. Who was refused tries again
-// afterwards: a key that is then to be had was blocked by the hot one.
+// whileStopped tells which cold keys were refused while the hot one was stopped. Who was refused tries again afterwards.
 func (b *bencher) whileStopped(o order, p pause) (map[int]bool, error) {
-	defer b.unstop(contenderA)
-	hot, cold := keyOf(o, 0), o
+	hot, cold := keyOf(o, 0), coldOf(o)
 	hot.PauseAt, hot.PauseNth = int64(p.at), p.nth
-	cold.First, cold.Keys = 1, coldKeys
-	b.begin(contenderA, hot)
-	if _, err := b.stopped(contenderA); err != nil {
+	b.give(contenderB, cold)
+	if err := b.stopAt(contenderA, hot, p); err != nil {
 		return nil, err
 	}
 	if err := b.alone(contenderB, cold); err != nil {
@@ -101,12 +102,9 @@ func (b *bencher) whileStopped(o order, p pause) (map[int]bool, error) {
 	for _, a := range b.attempts(cold, contenderB) {
 		refused[a.Key] = a.Outcome == outcomes[outcomeHeld]
 	}
-	if pending, _ := b.Line.Pending(contenderA); pending {
-		if err := b.resumed(contenderA); err != nil {
-			return nil, err
-		}
+	if err := b.resumed(contenderA); err != nil {
+		return nil, err
 	}
 	*orderIn(b.Line.Words(contenderB)) = cold // without clearing what it recorded
-	_, err := b.Line.Do(b.ctx, contenderB, work, b.Line.Name(), 0)
-	return refused, err
+	return refused, b.carriedOut(contenderB)
 }

@@ -72,8 +72,8 @@
 //
 // # What is in the directory
 //
-// <sig> is the [Signature] of a key and <fan> its first three digits. There
-// are at most 4096 fan-out directories, and no claim lists any of them.
+// <sig> is the [Signature] of a key and <fan> its first two digits. There
+// are at most 256 fan-out directories, and no claim lists any of them.
 //
 //	params.gen1             what all programs have to agree on
 //	clock/00 to clock/ff    touched to read the filesystem's clock

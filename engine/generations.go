@@ -70,21 +70,11 @@ func (g *generations) Try(sig Signature) (Outcome, error) {
 	if !errors.Is(err, syscall.EEXIST) {
 		return out, err
 	}
-	// The clock is read before the claim. The other way round, an owner that
-	// renews between the two is taken for expired:
-	//
-	//	1. B reads the time of A's claim, TTL ago but a moment.
-	//	2. A renews, in time.
-	//	3. B reads the clock: the time it read is older than TTL. B takes over.
-	now, err := g.fs.Now()
-	if err != nil {
-		return Outcome{}, unknown(fmt.Errorf("read the filesystem's clock: %w", err))
-	}
 	last, err := g.latest(sig)
 	if err != nil {
 		return Outcome{}, unknown(err)
 	}
-	out, free, err := g.judge(sig, last, now)
+	out, free, err := g.judge(sig, last)
 	if err != nil || !free {
 		return out, err
 	}
@@ -128,18 +118,24 @@ func (g *generations) latest(sig Signature) (uint64, error) {
 // judge says what the latest generation stands for, and whether the next one
 // may be created. A claim without readable content is judged by its age like
 // any other: it may be a moment old, and its owner about to write.
-func (g *generations) judge(sig Signature, last uint64, now time.Time) (Outcome, bool, error) {
-	s, err := readSlot(g.fs, sig.claim(last))
+func (g *generations) judge(sig Signature, last uint64) (Outcome, bool, error) {
+	out, _, free, err := g.settled(sig, last)
+	if err != nil || free || out.State == Done {
+		return out, free, err
+	}
+	// The clock is read before the times of the claim. The other way round, an
+	// owner that renews between the two is taken for expired:
+	//
+	//	1. B reads the time of A's claim, TTL ago but a moment.
+	//	2. A renews, in time.
+	//	3. B reads the clock: the time it read is older than TTL. B takes over.
+	now, err := g.fs.Now()
 	if err != nil {
-		return Outcome{}, false, unknown(err)
+		return Outcome{}, false, unknown(fmt.Errorf("read the filesystem's clock: %w", err))
 	}
-	out := Outcome{State: Held, Generation: last, Owner: s.rec.nonce}
-	if s.rec.state == stateDone {
-		out.State, out.Record, out.Torn = Done, s.rec.body, s.torn
-		return out, false, nil
-	}
-	if s.rec.state == stateDropped && !s.torn {
-		return out, true, nil
+	out, s, free, err := g.settled(sig, last)
+	if err != nil || free || out.State == Done {
+		return out, free, err
 	}
 	until, err := s.until(now, g.params.TTL)
 	if err != nil {
@@ -156,6 +152,20 @@ func (g *generations) judge(sig Signature, last uint64, now time.Time) (Outcome,
 		}
 	}
 	return out, now.After(until), nil
+}
+
+// settled reads the latest generation: what is done, or was given back, has no
+// age to be judged by. The clock, which costs a write, is not read for it.
+func (g *generations) settled(sig Signature, last uint64) (Outcome, slot, bool, error) {
+	s, err := readSlot(g.fs, sig.claim(last))
+	if err != nil {
+		return Outcome{}, s, false, unknown(err)
+	}
+	out := Outcome{State: Held, Generation: last, Owner: s.rec.nonce}
+	if s.rec.state == stateDone {
+		out.State, out.Record, out.Torn = Done, s.rec.body, s.torn
+	}
+	return out, s, s.rec.state == stateDropped && !s.torn, nil
 }
 
 // finished asks the generation before an unreadable file whether that file is

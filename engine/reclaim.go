@@ -125,7 +125,7 @@ func (r reclaimer) each(visit func(name string) error) error {
 	slices.Sort(fans)
 	var errs []error
 	for _, fan := range fans {
-		if len(fan) == 3 && isHex([]byte(fan)) {
+		if len(fan) == fanDigits && isHex([]byte(fan)) {
 			errs = append(errs, r.eachIn(fan, visit))
 		}
 	}

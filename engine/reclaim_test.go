@@ -156,7 +156,7 @@ func TestReclaimGoesOnPastWhatItCannotRemove(t *testing.T) {
 	if !errors.Is(err, syscall.ENOTEMPTY) || !slices.Equal(done.Removed, []string{free}) || done.Kept != 1 {
 		t.Errorf("removed %v, kept %d, %v", done.Removed, done.Kept, err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "fff"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "ff"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := p.(Reclaimer).Quarantines(); !errors.Is(err, syscall.ENOTDIR) || len(all) != 1 {

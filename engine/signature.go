@@ -33,10 +33,14 @@ func (k Key) Sign() Signature {
 	return Signature(hex.EncodeToString(sum[:]))
 }
 
-// fan is the directory that holds everything about the key. With 4096 of them
-// a directory has some 5 000 names at ten million keys, few enough even for
-// filesystems that search a directory from its beginning.
-func (s Signature) fan() string { return string(s[:3]) }
+// fan is the directory that holds everything about the key. There are 256 of
+// them, as many as its first two digits can be: a directory has some 80 000
+// names at ten million keys. More directories would be slower where a
+// filesystem spreads them over the disk: with 4096 a claim on ext4 took four
+// times as long, as each create went to another block group.
+func (s Signature) fan() string { return string(s[:fanDigits]) }
+
+const fanDigits = 2
 
 // path is the name of something about the key.
 func (s Signature) path(suffix string) string { return s.fan() + "/" + string(s) + suffix }

@@ -34,6 +34,30 @@ func TestTheReadmeIsRenderedFromAllResults(t *testing.T) {
 	rendered(t, "README.md", page.Bytes())
 }
 
+// TestTheFortyTableOfTheReadmeIsThatOfTheResult compares what stands between the two marks of the project's README.
+func TestTheFortyTableOfTheReadmeIsThatOfTheResult(t *testing.T) {
+	f, err := result.Load("local-filesystems.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Targets = f.Targets[:1]
+	var table bytes.Buffer
+	if err := report.Text(&table, []*result.File{f}, report.TextOptions{Table: "forty", Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	const readme, begin, end = "../README.md", "<!-- begin: forty, rendered by go test ./results -rewrite -->\n", "<!-- end: forty -->"
+	page, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, also := strings.Cut(rest, end)
+	if !ok || !also {
+		t.Fatalf("%s has no place for the table, between %q and %q", readme, begin, end)
+	}
+	rendered(t, readme, []byte(before+begin+"```\n"+strings.TrimSpace(table.String())+"\n```\n"+end+after))
+}
+
 // published is every result in this directory, by its name without .json.
 func published(t *testing.T) []report.Named {
 	t.Helper()

@@ -78,7 +78,7 @@ func (f *exploreFlags) perform(cmd *cobra.Command, spec engine.Spec, sc explore.
 		err error
 	}
 	o, err := watched(cmd, "performing in "+filepath.Base(f.dir), func() outcome {
-		v, err := explore.PerformToEnd(spec, sc, schedule, f.dir)
+		v, err := explore.Perform(spec, sc, schedule, f.dir)
 		return outcome{v, err}
 	})
 	if err != nil {

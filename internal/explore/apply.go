@@ -108,7 +108,7 @@ func (m *model) create(who int, name uint16, choice int) (r Result, more bool) {
 	if m.loses(who, choice) {
 		return Result{Errno: syscall.EEXIST}, false
 	}
-	return Result{Handle: m.open(who, s.id, true)}, false
+	return Result{Handle: m.open(who, s.id)}, false
 }
 
 func (m *model) loses(who, choice int) bool {
@@ -141,7 +141,7 @@ func (m *model) openFor(who int, s spot, lock bool) Result {
 	case lock && m.node(s.id).kind == engine.Directory:
 		return Result{Errno: syscall.EISDIR}
 	}
-	return Result{Handle: m.open(who, s.id, lock)}
+	return Result{Handle: m.open(who, s.id)}
 }
 
 func (m *model) overwrite(who int, s spot) Result {
@@ -154,7 +154,7 @@ func (m *model) overwrite(who int, s spot) Result {
 		m.node(s.id).data = 0
 		m.changed(s.id, who)
 	}
-	return Result{Handle: m.open(who, s.id, true)}
+	return Result{Handle: m.open(who, s.id)}
 }
 
 func (m *model) unlink(who int, s spot) syscall.Errno {

@@ -9,7 +9,6 @@ type automaton struct {
 	run    func(*seam)
 	points []point
 	ops    []Op // of the points, close together
-	ran    int  // how often the program was started
 }
 
 // A point is a program that is about to do a step, with what it learned on
@@ -73,7 +72,6 @@ type stopped struct{}
 
 // after runs the program on a history, up to the step that follows it.
 func (a *automaton) after(history []Result) (p point) {
-	a.ran++
 	given, stop := 0, false
 	s := &seam{w: a.w, who: a.who}
 	s.note = func(e Event) {

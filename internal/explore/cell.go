@@ -41,7 +41,7 @@ func (c Cell) happens(spec engine.Spec, contenders, preemptions int, weak Weakne
 	if err != nil {
 		return false
 	}
-	_, v, err := Replay(spec, sc, schedule)
+	v, err := newExplorer(spec, sc).replay(schedule)
 	return err == nil && v != nil && v.Kind == Duplicate
 }
 

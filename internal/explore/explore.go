@@ -40,11 +40,6 @@ func Explore(spec engine.Spec, sc Scenario) *Report {
 		x.walkAll()
 	}
 	x.States, x.Touched = x.visited.n, x.w.touched
-	for _, a := range x.autos {
-		if a != nil {
-			x.Histories += len(a.points)
-		}
-	}
 	return &x.Report
 }
 
@@ -196,14 +191,23 @@ func (x *explorer) fresh(from *state) *Violation {
 			return v
 		}
 	}
-	switch {
-	case s.keys[0].done == 0 && !s.keys[0].known:
-		return &Violation{Stuck, fmt.Sprintf("the key is not to be had, %d TTLs after all have ended", waits)}
-	case waits > 1:
-		return &Violation{Missed, fmt.Sprintf("the key is to be had only %d TTLs after all have ended", waits)}
+	if v := s.overdue(waits); v != nil {
+		return v
 	}
 	if name := s.fs.undocumented(); name != "" {
 		return &Violation{Leftover, name + " is left"}
 	}
 	return nil
+}
+
+// overdue judges for how long the fresh contender had to wait for the key.
+func (s *state) overdue(waits int) *Violation {
+	switch {
+	case s.keys[0].done == 0 && !s.keys[0].known:
+		return &Violation{Stuck, fmt.Sprintf("the key is not to be had, %d TTLs after all have ended", waits)}
+	case waits > 1:
+		return &Violation{Missed, fmt.Sprintf("the key is to be had only %d TTLs after all have ended", waits)}
+	default:
+		return nil
+	}
 }

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/claimbench/claimbench/engine"
@@ -27,6 +29,7 @@ func scenario(t *testing.T, name string, weak Weakness) Scenario {
 // TestWrongProtocolsAreFoundOut is the positive control of the explorer. Each
 // schedule that it reports is told again, and ends in the same violation.
 func TestWrongProtocolsAreFoundOut(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		protocol, scenario string
 		weak               Weakness
@@ -54,6 +57,7 @@ func TestWrongProtocolsAreFoundOut(t *testing.T) {
 		{"quarantine/short-nonce", "claim", Perfect, Duplicate},
 	} {
 		t.Run(c.protocol+" "+c.scenario+" "+c.weak.String(), func(t *testing.T) {
+			t.Parallel()
 			spec, sc := protocol(t, c.protocol), scenario(t, c.scenario, c.weak)
 			sc.First = true
 			r := Explore(spec, sc)
@@ -72,7 +76,7 @@ func again(t *testing.T, spec engine.Spec, sc Scenario, found Found) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, v, err := Replay(spec, sc, schedule)
+	_, v, err := Tell(spec, sc, schedule)
 	if err != nil || v == nil || v.Kind != found.Kind {
 		t.Errorf("told again, %v ends in %v, %v; want %v", schedule, v, err, found.Violation)
 	}
@@ -80,6 +84,7 @@ func again(t *testing.T, spec engine.Spec, sc Scenario, found Found) {
 
 // TestRightProtocolsAreSafe is the negative control: no schedule breaks them.
 func TestRightProtocolsAreSafe(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"flock-reread", "generations", "generations-linked", "quarantine", "flock-held"} {
 		for _, sc := range scenarios(2, 0, Perfect) {
 			spec := protocol(t, name)
@@ -98,6 +103,7 @@ func TestRightProtocolsAreSafe(t *testing.T) {
 }
 
 func TestUnrelatedKeysBlockNobodyButFlockDir(t *testing.T) {
+	t.Parallel()
 	for _, spec := range engine.Protocols {
 		_, blocked := Explore(spec, scenario(t, "keys", Perfect)).Of(Blocked)
 		if want := spec.Name == "flock-dir"; blocked != want {
@@ -106,37 +112,56 @@ func TestUnrelatedKeysBlockNobodyButFlockDir(t *testing.T) {
 	}
 }
 
-func TestShortestIsNotLonger(t *testing.T) {
-	spec, sc := protocol(t, "excl-unlink"), scenario(t, "claim", Perfect)
-	found, _ := Explore(spec, sc).Of(Duplicate)
-	short := Shortest(spec, sc, found, 100_000)
-	if len(short.Schedule) > len(found.Schedule) {
-		t.Errorf("%d steps, was %d", len(short.Schedule), len(found.Schedule))
+// TestShortestHasNoNeedlessStep leaves out each step of what breaks a protocol, and the violation with it.
+func TestShortestHasNoNeedlessStep(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		protocol, scenario string
+		kind               Kind
+		states             int // 0: only what was found is shortened
+	}{
+		{"excl-unlink", "claim", Duplicate, 100_000},
+		{"excl-unlink", "claim", Duplicate, 0},
+		{"excl", "claim", Stuck, 100_000},
+		{"flock-dir", "keys", Blocked, 0},
+		{"quarantine/no-margin", "reclaim", Duplicate, 0},
+	} {
+		t.Run(fmt.Sprintf("%s %s %d", c.protocol, c.scenario, c.states), func(t *testing.T) {
+			t.Parallel()
+			spec, sc := protocol(t, c.protocol), scenario(t, c.scenario, Perfect)
+			sc.First = true
+			found, _ := Explore(spec, sc).Of(c.kind)
+			short := Shortest(spec, sc, found, c.states)
+			if len(short.Schedule) == 0 || len(short.Schedule) > len(found.Schedule) {
+				t.Fatalf("%v of %v", short.Schedule, found.Schedule)
+			}
+			again(t, spec, sc, short)
+			for i := range short.Schedule {
+				less := slices.Delete(slices.Clone(short.Schedule), i, i+1)
+				if _, v, err := Tell(spec, sc, less); err == nil && v != nil && v.Kind == c.kind {
+					t.Errorf("%v: without step %d it is %v still", short.Schedule, i+1, c.kind)
+				}
+			}
+		})
 	}
-	again(t, spec, sc, short)
+}
+
+// TestReclaimingTakesADeath is about a scenario with no schedule: that nothing breaks in it says nothing.
+func TestReclaimingTakesADeath(t *testing.T) {
+	sc := scenario(t, "reclaim", Perfect)
+	sc.Deaths = 0
+	defer func() {
+		if recover() == nil {
+			t.Error("nothing was explored, and no violation reported")
+		}
+	}()
+	Explore(protocol(t, "quarantine"), sc)
 }
 
 func TestScheduleRefusesWhatIsNoStep(t *testing.T) {
 	for _, text := range []string{"A+!", "!", "AX", "1", "A!!"} {
 		if s, err := ParseSchedule(text); err == nil {
 			t.Errorf("%q: read as %v", text, s)
-		}
-	}
-}
-
-// TestRealDirectoryDoesTheSame runs a schedule that breaks a protocol on any
-// filesystem, and one that leaves a right one whole.
-func TestRealDirectoryDoesTheSame(t *testing.T) {
-	for name, want := range map[string]bool{"check-then-create": true, "excl-unlink": true, "flock-key": true} {
-		spec, sc := protocol(t, name), scenario(t, "claim", Perfect)
-		found, _ := Explore(spec, sc).Of(Duplicate)
-		found = Shortest(spec, sc, found, 100_000)
-		v, err := Perform(spec, sc, found.Schedule, t.TempDir())
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if got := v != nil && v.Kind == Duplicate; got != want {
-			t.Errorf("%s: %v in a real directory gives %v", name, found.Schedule, v)
 		}
 	}
 }

@@ -1,10 +1,60 @@
 package explore
 
 import (
+	"cmp"
+	"slices"
 	"syscall"
 
 	"github.com/claimbench/claimbench/engine"
 )
+
+func (m *model) open(who int, id uint32) uint8 {
+	m.slots[who]++
+	h := handle{who: uint8(who), slot: m.slots[who], id: id}
+	i, _ := slices.BinarySearchFunc(m.handles, h, func(a, b handle) int {
+		return cmp.Or(cmp.Compare(a.who, b.who), cmp.Compare(a.slot, b.slot))
+	})
+	m.handles = slices.Insert(m.handles, i, h)
+	return h.slot
+}
+
+func (m *model) handle(who int, slot uint8) *handle {
+	for i := range m.handles {
+		if m.handles[i].who == uint8(who) && m.handles[i].slot == slot {
+			return &m.handles[i]
+		}
+	}
+	return nil
+}
+
+// die closes what the contender has open. What it has not synced is gone.
+func (m *model) die(who int) {
+	for i := len(m.handles) - 1; i >= 0; i-- {
+		if m.handles[i].who == uint8(who) {
+			m.drop(i)
+		}
+	}
+	m.absent = slices.DeleteFunc(m.absent, func(a absence) bool { return a.who == uint8(who) })
+	m.half[who] = false
+	m.made[who], m.slots[who], m.lost[who] = 0, 0, false
+}
+
+func (m *model) drop(i int) {
+	id := m.handles[i].id
+	m.handles = slices.Delete(m.handles, i, i+1)
+	m.forget(id)
+}
+
+// seen is the content of a node as this contender reads it: what it has
+// written itself, synced or not.
+func (m *model) seen(who int, n *node) uint32 {
+	for i := range m.handles {
+		if h := &m.handles[i]; h.who == uint8(who) && h.id == n.id && h.dirty {
+			return h.buf
+		}
+	}
+	return n.data
+}
 
 // onHandle does a step on what is open, whatever became of its name.
 func (m *model) onHandle(who int, op Op) (r Result, more bool) {
@@ -127,4 +177,10 @@ func (m *model) leaveAll(who int) {
 		}
 	}
 	m.die(who)
+}
+
+// private says that no other contender can come upon what is open.
+func (m *model) private(who int, slot uint8) bool {
+	h := m.handle(who, slot)
+	return h != nil && int(h.id>>16)-1 == who && !m.node(h.id).shared
 }

@@ -124,7 +124,7 @@ func (x *explorer) overlaps(s *state, who int) *Violation {
 			continue
 		}
 		if a.holds(s.fs.now) && b.holds(s.fs.now) {
-			return &Violation{Duplicate, fmt.Sprintf("%s is at the work beside %s, and the lease of neither has run out", letter(who), letter(i))}
+			return &Violation{Duplicate, fmt.Sprintf("%s and %s both execute the work, and the lease of neither had run out", letter(min(who, i)), letter(max(who, i)))}
 		}
 		x.Stalls++
 	}

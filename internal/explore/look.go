@@ -8,6 +8,23 @@ import (
 	"github.com/claimbench/claimbench/engine"
 )
 
+// names are all names that there are, sorted.
+func (m *model) names() []string {
+	var all []string
+	var walk func(dir uint32, prefix string)
+	walk = func(dir uint32, prefix string) {
+		for _, e := range m.entries {
+			if e.dir == dir {
+				all = append(all, prefix+m.w.parts[e.part])
+				walk(e.id, prefix+m.w.parts[e.part]+"/")
+			}
+		}
+	}
+	walk(rootID, "")
+	slices.SortFunc(all, strings.Compare)
+	return all
+}
+
 func (m *model) list(who int, s spot, choice int) Result {
 	if !s.there() {
 		return Result{Errno: syscall.ENOENT}

@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/claimbench/claimbench/engine"
@@ -50,7 +49,6 @@ type handle struct {
 	buf   uint32
 	who   uint8
 	slot  uint8
-	write bool
 	lock  bool
 	dirty bool
 }
@@ -226,80 +224,10 @@ func (m *model) below(dir, top uint32) bool {
 	return true
 }
 
-func (m *model) open(who int, id uint32, write bool) uint8 {
-	m.slots[who]++
-	h := handle{who: uint8(who), slot: m.slots[who], id: id, write: write}
-	i, _ := slices.BinarySearchFunc(m.handles, h, func(a, b handle) int {
-		return cmp.Or(cmp.Compare(a.who, b.who), cmp.Compare(a.slot, b.slot))
-	})
-	m.handles = slices.Insert(m.handles, i, h)
-	return h.slot
-}
-
-func (m *model) handle(who int, slot uint8) *handle {
-	for i := range m.handles {
-		if m.handles[i].who == uint8(who) && m.handles[i].slot == slot {
-			return &m.handles[i]
-		}
-	}
-	return nil
-}
-
-// die closes what the contender has open. What it has not synced is gone.
-func (m *model) die(who int) {
-	for i := len(m.handles) - 1; i >= 0; i-- {
-		if m.handles[i].who == uint8(who) {
-			m.drop(i)
-		}
-	}
-	m.absent = slices.DeleteFunc(m.absent, func(a absence) bool { return a.who == uint8(who) })
-	m.half[who] = false
-	m.made[who], m.slots[who], m.lost[who] = 0, 0, false
-}
-
-func (m *model) drop(i int) {
-	id := m.handles[i].id
-	m.handles = slices.Delete(m.handles, i, i+1)
-	m.forget(id)
-}
-
-// seen is the content of a node as this contender reads it: what it has
-// written itself, synced or not.
-func (m *model) seen(who int, n *node) uint32 {
-	for i := range m.handles {
-		if h := &m.handles[i]; h.who == uint8(who) && h.id == n.id && h.dirty {
-			return h.buf
-		}
-	}
-	return n.data
-}
-
-func (m *model) names() []string {
-	var all []string
-	var walk func(dir uint32, prefix string)
-	walk = func(dir uint32, prefix string) {
-		for _, e := range m.entries {
-			if e.dir == dir {
-				all = append(all, prefix+m.w.parts[e.part])
-				walk(e.id, prefix+m.w.parts[e.part]+"/")
-			}
-		}
-	}
-	walk(rootID, "")
-	slices.SortFunc(all, strings.Compare)
-	return all
-}
-
 // skewOf is how far ahead the clock is that stamps a contender's files: B's is.
 func skewOf(who int) int64 {
 	if who == 1 {
 		return int64(skew)
 	}
 	return 0
-}
-
-// private says that no other contender can come upon what is open.
-func (m *model) private(who int, slot uint8) bool {
-	h := m.handle(who, slot)
-	return h != nil && int(h.id>>16)-1 == who && !m.node(h.id).shared
 }

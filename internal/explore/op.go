@@ -47,7 +47,7 @@ var verbs = [...]string{"", "creates", "opens", "looks up", "makes directory", "
 func (v Verb) String() string { return verbs[v] }
 
 // An Op is one step that a contender is about to do. Names and contents are
-// numbers of the world's.
+// numbers of the world's; 0 is none.
 type Op struct {
 	Verb   Verb
 	Key    uint8
@@ -103,7 +103,7 @@ type path struct {
 }
 
 func newWorld(fold bool) *world {
-	return &world{fold: fold, pathIDs: map[string]uint16{}, partIDs: map[string]uint16{},
+	return &world{fold: fold, paths: []path{{owner: -1}}, pathIDs: map[string]uint16{"": 0}, partIDs: map[string]uint16{},
 		contents: []string{""}, dataIDs: map[string]uint32{"": 0}, folded: map[string]string{},
 		known: map[string]bool{}}
 }

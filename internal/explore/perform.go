@@ -2,6 +2,9 @@ package explore
 
 import (
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/claimbench/claimbench/engine"
@@ -10,25 +13,20 @@ import (
 // realTTL is the TTL in a real directory, where a tick has to be waited for.
 const realTTL = 400 * time.Millisecond
 
-// A stand is a contender in a real directory. It runs one operation at a time.
-type stand struct {
-	files  *performer
-	dir    *engine.DirFS
-	ask    chan Op
-	answer chan Result
-	events []Event
-	op     Op
-	over   bool
-}
+// clockDir is where a real directory keeps the files by which its clock is read.
+const clockDir = "clock"
 
-// Perform runs a schedule in a real, empty directory, with a TTL of 0.4 s, and
-// judges it as on the model. Endings that only a weak filesystem has are those
-// that the directory gives.
+// Perform runs a schedule in a real, empty directory, and judges it as on the model. Endings that only a weak
+// filesystem has are those that the directory gives.
+//
+// A real filesystem's clock cannot be moved. A tick is waited for, at the rate at which the TTL is scaled down to
+// 0.4 s, and the steps between two ticks have to be done within a fraction of that: on a machine that is too busy for
+// it, leases run out which the schedule means to be good. What is blocked by another key is judged on the model alone,
+// as it takes a second run, without the others, to tell.
 func Perform(spec engine.Spec, sc Scenario, schedule Schedule, dir string) (*Violation, error) {
 	sc.Params = scaled(sc.Params)
 	x := newExplorer(spec, sc)
-	s := &state{last: -1}
-	s.fs = *newModel(x.w, Perfect, 0)
+	s := x.empty()
 	stands := map[int]*stand{}
 	defer func() {
 		for _, c := range stands {
@@ -36,22 +34,25 @@ func Perform(spec engine.Spec, sc Scenario, schedule Schedule, dir string) (*Vio
 		}
 	}()
 	for who := range places {
-		if x.autos[who] == nil || who == after {
+		if !x.takesPart(who, schedule) {
 			continue
 		}
-		d, err := engine.OpenDir(dir)
+		c, err := x.come(s, who, dir)
 		if err != nil {
 			return nil, err
 		}
-		stands[who] = begin(x.w, who, d, x.autos[who].run)
+		stands[who] = c
 	}
-	return x.perform(s, stands, schedule)
+	if v, err := x.perform(s, stands, schedule); v != nil || err != nil || s.waiting() {
+		return v, err
+	}
+	return x.freshReal(s, dir)
 }
 
 func (x *explorer) perform(s *state, stands map[int]*stand, schedule Schedule) (*Violation, error) {
 	for i, step := range schedule {
 		if step.Tick {
-			time.Sleep(x.sc.Tick / (ttl / realTTL))
+			time.Sleep(down(x.sc.Tick))
 			continue
 		}
 		c := stands[int(step.Who)]
@@ -63,100 +64,81 @@ func (x *explorer) perform(s *state, stands map[int]*stand, schedule Schedule) (
 			s.actors[step.Who].finish(dead)
 			continue
 		}
-		if v := x.stepReal(s, c, int(step.Who)); v != nil {
+		if v := x.stepReal(s, c); v != nil {
 			return v, nil
 		}
 	}
 	return nil, nil
 }
 
-// stepReal does one operation, and those that make no difference to others.
-func (x *explorer) stepReal(s *state, c *stand, who int) *Violation {
-	for {
+// stepReal does one operation, and those after it that make no difference to others. What a contender has open when it
+// ends is closed, as by the end of a process.
+func (x *explorer) stepReal(s *state, c *stand) *Violation {
+	for again := true; again; again = c.quiet() {
 		s.fs.now = time.Now().UnixNano()
-		op := c.op
-		if v := x.began(s, who, op); v != nil {
+		if v := x.began(s, c.who, c.op); v != nil {
 			return v
 		}
-		c.next(c.perform(op, who))
-		s.actors[who].life = alive
-		if v := x.learnedOf(s, who, c.events); v != nil {
+		c.perform()
+		if v := x.heard(s, c); v != nil {
 			return v
 		}
-		c.events = c.events[:0]
-		if c.over || c.op.Verb != Close || c.files.locks[c.op.Handle] {
-			return nil
+	}
+	if c.over {
+		c.stop()
+		s.actors[c.who].finish(ended)
+	}
+	return nil
+}
+
+// freshReal is fresh on a real directory.
+func (x *explorer) freshReal(s *state, dir string) (*Violation, error) {
+	if x.sc.Apart {
+		return nil, nil
+	}
+	c, err := x.come(s, after, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer c.stop()
+	waits := 0
+	for !c.over {
+		if c.op.Verb == Poll {
+			waits++
+			time.Sleep(down(tick))
+		}
+		if v := x.stepReal(s, c); v != nil {
+			return v, nil
 		}
 	}
-}
-
-func (c *stand) perform(op Op, who int) Result {
-	if op.Verb == ReadClock {
-		return Result{Time: time.Now().UnixNano() + int64(who)*int64(offset)}
+	if v := s.overdue(waits); v != nil {
+		return v, nil
 	}
-	return c.files.do(op)
+	return leftIn(dir)
 }
 
-// begin starts the program and runs it to its first operation.
-func begin(w *world, who int, d *engine.DirFS, run func(*seam)) *stand {
-	c := &stand{files: newPerformer(w, d), dir: d, ask: make(chan Op), answer: make(chan Result)}
-	sm := &seam{w: w, who: who, note: func(e Event) { c.events = append(c.events, e) }}
-	stop := false
-	sm.do = func(op Op) Result {
-		if stop {
-			return Result{Errno: errStopped}
+// leftIn finds what is left in a real directory that is not documented. The files by which its clock is read are.
+func leftIn(dir string) (*Violation, error) {
+	var v *Violation
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
-		c.ask <- op
-		r, ok := <-c.answer
-		if !ok {
-			stop = true
-			panic(stopped{})
+		name, err := filepath.Rel(dir, path)
+		if name != "." && name != clockDir && !strings.HasPrefix(name, clockDir+"/") && !documented.MatchString(name) {
+			v = &Violation{Leftover, name + " is left"}
 		}
-		return r
-	}
-	go func() {
-		defer close(c.ask)
-		defer func() {
-			if e := recover(); e != nil && e != (stopped{}) {
-				panic(e)
-			}
-		}()
-		run(sm)
-	}()
-	c.wait()
-	return c
-}
-
-func (c *stand) wait() {
-	op, ok := <-c.ask
-	c.op, c.over = op, !ok
-}
-
-func (c *stand) next(r Result) {
-	c.answer <- r
-	c.wait()
-}
-
-// stop is the death of the contender: the kernel closes what it has open.
-func (c *stand) stop() {
-	if !c.over {
-		close(c.answer)
-		for range c.ask {
-		}
-		c.over = true
-	}
-	c.files.closeAll()
-	if c.dir != nil {
-		// The directory is only read through it.
-		_ = c.dir.Close()
-		c.dir = nil
-	}
+		return err
+	})
+	return v, err
 }
 
 func scaled(p engine.Params) engine.Params {
 	if p == (engine.Params{}) {
 		p = params
 	}
-	down := func(d time.Duration) time.Duration { return d / (ttl / realTTL) }
 	return engine.Params{TTL: down(p.TTL), Deadline: down(p.Deadline), Margin: down(p.Margin), Slack: down(p.Slack), Sync: p.Sync}
 }
+
+// down scales a time of the model down to one that can be waited for.
+func down(d time.Duration) time.Duration { return d / (ttl / realTTL) }

@@ -56,7 +56,6 @@ func Print(w io.Writer, spec engine.Spec, sc Scenario, r *Report) error {
 	fmt.Fprintf(&b, "verdict:    %s\n", verdict(r))
 	for _, found := range r.Found {
 		found = Shortest(spec, sc, found, 1_000_000)
-		found = Shortest(spec, sc, found, 0)
 		lines, v, err := Tell(spec, sc, found.Schedule)
 		if err != nil {
 			return err

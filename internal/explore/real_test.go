@@ -32,7 +32,7 @@ func TestTableHappensInARealDirectory(t *testing.T) {
 				t.Fatalf("scenario %q, %v", c.Scenario, err)
 			}
 			for range tries {
-				v, err := PerformToEnd(protocol(t, c.Protocol), sc, schedule, t.TempDir())
+				v, err := Perform(protocol(t, c.Protocol), sc, schedule, t.TempDir())
 				if v != nil && v.Kind == c.Kinds[0] {
 					return
 				}
@@ -109,8 +109,8 @@ type walk struct {
 }
 
 func newWalk(spec engine.Spec, sc Scenario) *walk {
-	w := &walk{x: newExplorer(spec, sc), spec: spec, s: &state{last: -1}}
-	w.s.fs = *newModel(w.x.w, Perfect, epoch)
+	w := &walk{x: newExplorer(spec, sc), spec: spec}
+	w.s = w.x.empty()
 	if sc.Stale {
 		w.x.enlist(w.s, before)
 	}
@@ -162,13 +162,13 @@ func (w *walk) alike(t *testing.T) {
 	if w.v != nil {
 		t.Fatalf("on the model: %v", w.v)
 	}
-	if _, v, err := Replay(w.spec, w.x.sc, w.path); v != nil || err != nil {
+	if _, v, err := Tell(w.spec, w.x.sc, w.path); v != nil || err != nil {
 		t.Fatalf("on the model, at the end: %v, %v", v, err)
 	}
 	want := withoutChoice(w.fresh().fs.names())
 	for range tries {
 		dir := t.TempDir()
-		v, err := PerformToEnd(w.spec, w.x.sc, w.path, dir)
+		v, err := Perform(w.spec, w.x.sc, w.path, dir)
 		names, walked := namesIn(dir)
 		diff := cmp.Diff(withoutChoice(names), want)
 		if v == nil && err == nil && walked == nil && diff == "" {

@@ -2,8 +2,12 @@ package explore
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/claimbench/claimbench/engine"
 )
@@ -35,20 +39,25 @@ func TestPageOfRequirementsIsTheTable(t *testing.T) {
 	}
 }
 
-// TestViolationsOfTheTableHappen tells each schedule of the table again.
-func TestViolationsOfTheTableHappen(t *testing.T) {
-	for _, c := range Requirements.Cells {
-		if c.Schedule == "" {
-			continue
-		}
-		sc, ok := FindScenario(c.Scenario, Requirements.Contenders, Requirements.Preemptions, c.Weakness)
-		schedule, err := ParseSchedule(c.Schedule)
-		if !ok || err != nil {
-			t.Fatalf("%s %v: scenario %q, %v", c.Protocol, c.Weakness, c.Scenario, err)
-		}
-		_, v, err := Replay(protocol(t, c.Protocol), sc, schedule)
-		if err != nil || v == nil || v.Kind != c.Kinds[0] {
-			t.Errorf("%s %v: %v ends in %v, %v", c.Protocol, c.Weakness, schedule, v, err)
-		}
+// TestFilesOfTheTableAreWrittenBothOrNeither has the Go table fail to be written, and the page stays as it was.
+func TestFilesOfTheTableAreWrittenBothOrNeither(t *testing.T) {
+	root := t.TempDir()
+	page, table := filepath.Join(root, "docs", "page.md"), filepath.Join(root, "internal", "explore", "requirements_table.go")
+	if err := errors.Join(os.MkdirAll(table, 0o777), os.Mkdir(filepath.Dir(page), 0o777), os.WriteFile(page, []byte("old"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Requirements.WriteFiles(page); err == nil {
+		t.Error("the Go table was written where a directory is")
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != "old" {
+		t.Errorf("the page is %.20q, %v", got, err)
+	}
+	if err := errors.Join(os.Remove(table), Requirements.WriteFiles(page)); err != nil {
+		t.Fatal(err)
+	}
+	names, err := namesIn(root)
+	want := []string{"docs", "docs/page.md", "internal", "internal/explore", "internal/explore/requirements_table.go"}
+	if diff := cmp.Diff(want, names); err != nil || diff != "" {
+		t.Errorf("%v; it should be left (-) with what it is (+)\n%s", err, diff)
 	}
 }

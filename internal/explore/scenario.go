@@ -64,22 +64,10 @@ type Report struct {
 	Schedules  float64 // that the states stand for; with a bound of preemptions, at most
 	Operations int
 	Stalls     int // executions that overlapped because one was stalled past its TTL
-	Histories  int // of one contender, over all contenders
 	Found      []Found
 	Cut        bool // the limit of states was reached
 	Halted     bool // at the first duplicate
 	Touched    uint32
-}
-
-// Worst is the gravest kind found, or 0.
-func (r *Report) Worst() Kind {
-	var worst Kind
-	for _, f := range r.Found {
-		if worst == 0 || f.Kind < worst {
-			worst = f.Kind
-		}
-	}
-	return worst
 }
 
 // Of finds the violation of a kind.

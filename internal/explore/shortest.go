@@ -1,18 +1,21 @@
 package explore
 
-import "github.com/claimbench/claimbench/engine"
+import (
+	"slices"
 
-// Shortest looks for the shortest schedule that ends in a violation of the
-// kind, breadth first. It gives up after so many states, and then shortens the
-// schedule that it was given, step by step, for as long as the violation
-// stays.
+	"github.com/claimbench/claimbench/engine"
+)
+
+// Shortest looks for the shortest schedule that ends in a violation of the kind, breadth first, and gives up after so
+// many states. From what it found, or else from the schedule that it was given, it then leaves out whatever is not
+// needed, like the death of one who does nothing more anyway.
 func Shortest(spec engine.Spec, sc Scenario, found Found, states int) Found {
 	x := newExplorer(spec, sc)
 	x.w.dated = true
 	if s, v := x.breadthFirst(found.Kind, states); v != nil {
-		return Found{*v, s}
+		found = Found{*v, s}
 	}
-	return shorten(spec, sc, found)
+	return x.shorten(found)
 }
 
 // A trail leads back to the beginning.
@@ -26,9 +29,7 @@ func (t *trail) schedule() Schedule {
 	for ; t != nil; t = t.before {
 		s = append(s, t.step)
 	}
-	for i := range len(s) / 2 {
-		s[i], s[len(s)-1-i] = s[len(s)-1-i], s[i]
-	}
+	slices.Reverse(s)
 	return s
 }
 
@@ -97,14 +98,13 @@ func (x *explorer) spread(a arrival, kind Kind) (more []arrival, s Schedule, v *
 	return more, nil, nil
 }
 
-// shorten leaves out one step after the other.
-func shorten(spec engine.Spec, sc Scenario, found Found) Found {
+// shorten leaves out one step after the other, until none can be left out without the violation.
+func (x *explorer) shorten(found Found) Found {
 	for again := true; again; {
 		again = false
 		for i := len(found.Schedule) - 1; i >= 0; i-- {
-			less := append(append(Schedule{}, found.Schedule[:i]...), found.Schedule[i+1:]...)
-			_, v, err := Replay(spec, sc, less)
-			if err == nil && v != nil && v.Kind == found.Kind {
+			less := slices.Delete(slices.Clone(found.Schedule), i, i+1)
+			if v, err := x.replay(less); err == nil && v != nil && v.Kind == found.Kind {
 				found, again = Found{*v, less}, true
 			}
 		}

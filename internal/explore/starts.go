@@ -25,15 +25,22 @@ type beginning struct {
 // starts are an empty directory and, if asked for, what a contender left that
 // died at any point before the others came.
 func (x *explorer) starts() []beginning {
-	s := &state{last: -1}
-	s.fs = *newModel(x.w, x.sc.Weakness, epoch)
+	s := x.empty()
 	var all []beginning
 	if !x.sc.Reclaim {
 		all = x.begin(s, nil)
 	}
-	if !x.sc.Stale || x.sc.Deaths == 0 {
-		return all
+	if x.sc.Stale && x.sc.Deaths > 0 {
+		all = append(all, x.left(s)...)
 	}
+	if len(all) == 0 {
+		panic("explore: there is nothing to begin with: Reclaim takes Stale, a death, and the ticks of Aged")
+	}
+	return all
+}
+
+// left is what Z leaves where it dies, at any point or, where it is to be reclaimed, right after its work.
+func (x *explorer) left(s *state) (all []beginning) {
 	x.enlist(s, before)
 	var path Schedule
 	for s.actors[before].life == alive {

@@ -125,7 +125,7 @@ func (m *model) encode(b []byte) []byte {
 	for i := range m.handles {
 		h := &m.handles[i]
 		b = binary.LittleEndian.AppendUint64(b, uint64(h.id)<<32|uint64(h.buf))
-		b = append(b, h.who, h.slot, flags(h.write, h.lock, h.dirty))
+		b = append(b, h.who, h.slot, flags(h.lock, h.dirty))
 	}
 	for _, a := range m.absent {
 		b = append(b, a.who, byte(a.path), byte(a.path>>8))

@@ -74,8 +74,11 @@ func scenarios(contenders, preemptions int, weak Weakness) []Scenario {
 			continue
 		}
 		all[i].Deaths = min(1, all[i].Deaths)
-		if all[i].Reclaim {
+		switch {
+		case all[i].Reclaim:
 			all[i].Preemptions = 1
+		case all[i].Renew:
+			all[i].Preemptions = 3
 		}
 	}
 	return all

@@ -1,47 +1,50 @@
 package explore
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
-	"syscall"
 
 	"github.com/claimbench/claimbench/engine"
 )
 
-// Tell runs a schedule on the model, as Replay does, and tells it for a reader who does not know the code: with what
-// each operation came back, and what its contender made of it.
+// A Line is one step in words.
+type Line struct {
+	Who  string // "" for the clock
+	Text string
+}
+
+func (l Line) String() string { return strings.TrimSpace(l.Who + " " + l.Text) }
+
+// Tell runs a schedule on the model, up to the violation if there is one, and tells it for a reader who does not know
+// the code: with what each operation came back, and what its contender made of it.
 func Tell(spec engine.Spec, sc Scenario, schedule Schedule) ([]Line, *Violation, error) {
-	x := newExplorer(spec, sc)
-	s := &state{last: -1}
-	s.fs = *newModel(x.w, sc.Weakness, epoch)
-	if x.autos[before] != nil {
-		x.enlist(s, before)
+	t := &teller{x: newExplorer(spec, sc), seen: map[sight]uint32{}}
+	s, v, err := t.x.follow(schedule, t.tell)
+	if v != nil || err != nil || s.waiting() {
+		return t.lines, v, err
 	}
-	for who := range sc.Contenders {
-		x.enlist(s, who)
-	}
-	t := &teller{x: x, seen: map[sight]uint32{}}
-	for i, step := range schedule {
-		if !step.Tick && (int(step.Who) >= places || s.actors[step.Who].life != alive) {
-			return t.lines, nil, fmt.Errorf("schedule: step %d, %v: %s has no next operation", i+1, step, letter(int(step.Who)))
-		}
-		if v := t.tell(s, step); v != nil {
-			return t.lines, v, nil
-		}
-	}
-	for _, a := range s.actors[:sc.Contenders] {
-		if a.life == alive {
-			return t.lines, nil, nil
-		}
-	}
-	v := x.end(s)
-	if v != nil {
+	if v = t.x.end(s); v != nil {
 		t.say(letter(after), "comes when all others have ended or died: %s", v.What)
 	}
 	return t.lines, v, nil
 }
 
+type teller struct {
+	x     *explorer
+	lines []Line
+	seen  map[sight]uint32 // what a contender last saw under a name
+}
+
+type sight struct {
+	who  int
+	path uint16
+}
+
+func (t *teller) say(who string, format string, args ...any) {
+	t.lines = append(t.lines, Line{who, fmt.Sprintf(format, args...)})
+}
+
+// tell takes a step and tells it.
 func (t *teller) tell(s *state, step Step) *Violation {
 	who := int(step.Who)
 	switch {
@@ -53,12 +56,7 @@ func (t *teller) tell(s *state, step Step) *Violation {
 		return t.x.do(s, step)
 	}
 	op := t.x.op(s, who)
-	text, whose := t.words(s, who, op), t.whose(s, who, op)
-	if from, to, ok := strings.Cut(text, " to "); ok && op.Verb == Rename {
-		text = from + whose + " to " + to
-	} else {
-		text += whose
-	}
+	text := t.words(s, who, op)
 	answer, notes := t.foresee(s, who, op, int(step.Choice))
 	v := t.x.do(s, step)
 	if v != nil && op.Verb == Begin {
@@ -102,6 +100,8 @@ func (t *teller) answer(op Op, r Result, choice int) string {
 		return ": " + errnoWords(r.Errno) + ", although this call has just made it"
 	case r.Errno != 0:
 		return ": " + errnoWords(r.Errno)
+	case op.Verb == WriteAt:
+		return ": " + written(t.x.w.contents[op.Data])
 	case op.Verb == ReadAt:
 		return ": " + content(t.x.w.contents[r.Data])
 	case op.Verb == List && choice > 0:
@@ -130,48 +130,3 @@ func halves(op Op, half, more, there bool) string {
 		return ": others can see all of what was written"
 	}
 }
-
-// errnoWords is strerror(3) with the name, but for a lock, where strerror says nothing.
-func errnoWords(e syscall.Errno) string {
-	if e == syscall.EWOULDBLOCK {
-		return "another holds the lock (EWOULDBLOCK)"
-	}
-	return fmt.Sprintf("%v (%s)", e, errnoName(e))
-}
-
-func listing(names string) string {
-	if names == "" {
-		return "nothing is there"
-	}
-	for i, sig := range keys {
-		names = strings.ReplaceAll(names, string(sig), keyName(uint8(i)))
-	}
-	return strings.ReplaceAll(names, "\n", ", ")
-}
-
-// content says of a record what state it is in and whose it is; engine/record.go has the format.
-func content(text string) string {
-	states := map[string]string{"c1": "claimed by", "x1": "given up by", "f1": "finished by", "d1": "done by"}
-	fields := strings.Fields(text)
-	if text == "" {
-		return "it is empty"
-	}
-	if len(fields) >= 5 {
-		if state, ok := states[fields[0]]; ok {
-			return state + " " + fields[1]
-		}
-	}
-	return fmt.Sprintf("%.20q", text)
-}
-
-// unsecret writes A-1 for A's first nonce, and so on.
-var unsecret = func() *strings.Replacer {
-	var pairs []string
-	for who := range places {
-		for n := range 10 {
-			nonce := nonceStart(who) + string('0'+rune(n))
-			pairs = append(pairs, hex.EncodeToString([]byte(nonce)), fmt.Sprintf("%s-%d", letter(who), n))
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}()

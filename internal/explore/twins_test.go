@@ -40,9 +40,6 @@ type opened struct {
 	by   Verb
 }
 
-// clockDir is where a real directory keeps the files by which its clock is read.
-const clockDir = "clock"
-
 func newTwins(t *rapid.T, base string, about theme) *twins {
 	dir, err := os.MkdirTemp(base, "claimbench-model-")
 	if err != nil {

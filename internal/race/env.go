@@ -28,6 +28,9 @@ type Env struct {
 	// and write them; nobody clears them.
 	Words func(i int) []uint64
 
+	// Progress tells the parent that this contender gets on: for an attempt that may take longer than Config.HangAfter.
+	Progress func()
+
 	name [64]byte // the round's name, NUL-terminated
 	own  [64]byte // this contender's private name in the round
 	dir  int      // length of the parent's part of name; 0 when the name lies directly in Dir

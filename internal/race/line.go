@@ -34,7 +34,7 @@ type Line struct {
 	dirs      []string
 	number    int64 // of the next round; names are never used twice
 	inBatch   int   // rounds of the batch under way, or of the last one
-	abandoned bool  // a contender in state D was left behind
+	abandoned int   // contenders in state D that were left behind
 	thread    chan func()
 }
 
@@ -135,7 +135,7 @@ func (l *Line) spawn(i int) error {
 		SysProcAttr: &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL},
 	}
 	if old := l.procs[i]; old != nil && !old.isGone() {
-		l.abandoned = true
+		l.abandoned++
 	}
 	s := &l.sh.slots[i]
 	s.done.Store(s.gen.Load())
@@ -220,6 +220,18 @@ func (l *Line) Stopped(i int) bool { return l.procs[i].state() == "T" }
 
 // Gone reports whether contender i's process has ended.
 func (l *Line) Gone(i int) bool { return l.procs[i].isGone() }
+
+// Continue ends the stop of contender i.
+func (l *Line) Continue(i int) {
+	// One that has ended needs no signal.
+	_ = l.procs[i].cmd.Process.Signal(unix.SIGCONT)
+}
+
+// Abandoned is the number of processes that did not end when they were killed, and were left behind.
+func (l *Line) Abandoned() int { return l.abandoned }
+
+// Routes is the number of directories that the contenders were taken to.
+func (l *Line) Routes() int { return len(l.dirs) }
 
 // CPUs is the number of CPUs the contenders are spread over.
 func (l *Line) CPUs() int { return len(l.cpus) }
@@ -391,7 +403,7 @@ func (l *Line) Close() error {
 	kill(procs)
 	close(l.thread)
 	err := l.mem.Close()
-	if !slices.ContainsFunc(procs, func(p *proc) bool { return !p.isGone() }) && !l.abandoned {
+	if !slices.ContainsFunc(procs, func(p *proc) bool { return !p.isGone() }) && l.abandoned == 0 {
 		err = errors.Join(err, l.sh.unmap())
 	}
 	return err

@@ -185,7 +185,7 @@ func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
 	return fuse.Status(errno)
 }
 
-// SetAttr changes size and mode. Owner and times are nothing that a claim rests on.
+// SetAttr changes size, mode, and the times to now. The owner, and any other time, are nothing that a claim rests on.
 func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	p := path(m.nodes.fd(in.NodeId))
 	if size, ok := in.GetSize(); ok {
@@ -195,6 +195,11 @@ func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 	}
 	if mode, ok := in.GetMode(); ok {
 		if err := unix.Chmod(p, mode&0o7777); err != nil {
+			return fuse.Status(code(err))
+		}
+	}
+	if in.Valid&fuse.FATTR_MTIME_NOW != 0 {
+		if err := unix.UtimesNanoAt(unix.AT_FDCWD, p, nil, 0); err != nil {
 			return fuse.Status(code(err))
 		}
 	}

@@ -60,16 +60,16 @@ func (o *Options) benchOptions(line *race.Line, t *result.Target, w bench.Worklo
 	return b
 }
 
-// DecideBench looks at the rows of the required protocols only: a violation is unsafe, and no trial that could be
-// judged is unproven.
+// DecideBench looks at the rows of the required protocols only: a violation is unsafe, and a row without a
+// trial that could be judged is unproven.
 func DecideBench(f *result.File, require []string) Decision {
 	d := Safe
 	for i := range f.Targets {
 		for _, name := range require {
-			switch trials, violations := rowsOf(&f.Targets[i], name); {
+			switch judged, violations := rowsOf(&f.Targets[i], name); {
 			case violations > 0:
 				return Unsafe
-			case trials == 0:
+			case !judged:
 				d = Unproven
 			}
 		}
@@ -80,12 +80,17 @@ func DecideBench(f *result.File, require []string) Decision {
 	return d
 }
 
-func rowsOf(t *result.Target, protocol string) (trials, violations int) {
+// rowsOf reports whether there are rows of the protocol, and each has a trial that could be judged.
+func rowsOf(t *result.Target, protocol string) (judged bool, violations int) {
+	rows, empty := 0, 0
 	for i := range t.Bench {
 		if r := &t.Bench[i]; r.Protocol == protocol {
-			trials += r.Trials
+			rows++
+			if r.Trials == 0 {
+				empty++
+			}
 			violations += r.Duplicates + r.Missed + r.Blocked + r.Illegal
 		}
 	}
-	return trials, violations
+	return rows > 0 && empty == 0, violations
 }

@@ -118,7 +118,7 @@ func TestWhatTheProbesFoundDecides(t *testing.T) {
 		advice   string // part of it
 	}{
 		{"a wrong protocol on a good filesystem", good(), nil, "unguarded", isUnsafe,
-			"duplicate: B executes what A has recorded as done (explored, where every promise is kept)", "Use generations."},
+			"duplicate: A and B both execute the work, and the lease of neither had run out (explored, where every promise is kept)", "Use generations."},
 		{"one that gets stuck", good(), nil, "excl", isUnsafe,
 			"stuck: the key is not to be had, 3 TTLs after all have ended (explored, where every promise is kept)", "Use generations."},
 		{"a right one", good(), nil, "generations", isSafe, "not measured: the verdict is from the promises alone", ""},
@@ -246,7 +246,7 @@ func TestAProtocolThatIsWrongEverywhereNeedsNoOtherReason(t *testing.T) {
 func TestTheTableSaysWhatComesOfIt(t *testing.T) {
 	x := good()
 	set(x, "flock", result.Broken, "no-op", "several-winners")
-	want := "duplicate: B is at the work beside A, and the lease of neither has run out"
+	want := "duplicate: A and B both execute the work, and the lease of neither had run out"
 	if p := joined(t, x, "flock-held"); len(p.Because) < 2 || p.Because[1] != want {
 		t.Errorf("%q, want %q second", p.Because, want)
 	}

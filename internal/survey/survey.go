@@ -125,8 +125,8 @@ func Ops() []race.Op { return slices.Concat(probes.Ops(), bench.Ops()) }
 // processes is how many contenders to keep ready: scripts need three.
 func (o *Options) processes() int {
 	n := max(3, slices.Max(o.Config.Contenders))
-	if len(o.Config.Workloads) > 0 {
-		n = max(n, bench.MostContenders)
+	for _, w := range o.workloads() {
+		n = max(n, w.Contenders)
 	}
 	for _, routes := range o.Targets {
 		n = max(n, 2*len(routes))
