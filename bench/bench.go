@@ -53,7 +53,8 @@ type Options struct {
 	TTL       time.Duration
 	Until     time.Time // when to begin no other trial; zero is never
 
-	// Draw is given the first history of a row that no sequential order explains, as HTML. Nil leaves it out.
+	// Draw is given the first history of a row that no sequential order explains, as HTML; of protocols that are known to
+	// be wrong only if they were asked for. Nil leaves it out.
 	Draw func(workload, protocol string, html []byte)
 }
 

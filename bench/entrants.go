@@ -38,6 +38,12 @@ func opener(s engine.Spec) func(string, engine.Env) (engine.Protocol, error) {
 	return func(_ string, e engine.Env) (engine.Protocol, error) { return s.New(e), nil }
 }
 
+// wrong says that a protocol is one of the engine's that are not meant to be safe.
+func wrong(protocol string) bool {
+	s, ok := engine.Find(protocol)
+	return ok && !s.Safe
+}
+
 func entrantNamed(name string) int {
 	for i := range entrants {
 		if entrants[i].name == name {

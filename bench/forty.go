@@ -1,6 +1,9 @@
 package bench
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 var forty = Workload{
 	Name:       "forty",
@@ -54,7 +57,7 @@ func (b *bencher) explain(r *row, all []attempted) {
 	}
 	r.Illegal++
 	r.example("illegal", "no order of the contenders' calls, one after the other, explains what they were told", all)
-	if r.Illegal == 1 && b.Draw != nil {
+	if r.Illegal == 1 && b.Draw != nil && (slices.Contains(b.Protocols, r.Protocol) || !wrong(r.Protocol)) {
 		b.Draw(r.Workload, r.Protocol, html)
 	}
 }

@@ -209,3 +209,23 @@ func TestAnIllegalHistoryIsDrawn(t *testing.T) {
 		t.Error("one winner is illegal")
 	}
 }
+
+func TestOnlyWhatIsNotKnownToBeWrongIsDrawnUnasked(t *testing.T) {
+	two := []attempted{ran(0, 10, 11, 20, 25, long), ran(1, 12, 13, 22, 0, long)}
+	drawn := func(protocol string, asked ...string) (n int) {
+		b := &bencher{Options: Options{Protocols: asked, Draw: func(string, string, []byte) { n++ }}}
+		r := newRow("storm", protocol, "")
+		b.explain(r, two)
+		b.explain(r, two)
+		return n
+	}
+	if n := drawn("generations"); n != 1 {
+		t.Errorf("generations is drawn %d times, want the first history", n)
+	}
+	if n := drawn("unguarded"); n != 0 {
+		t.Error("unguarded is drawn though nobody asked for it")
+	}
+	if n := drawn("unguarded", "unguarded"); n != 1 {
+		t.Error("unguarded is not drawn though it was asked for")
+	}
+}
