@@ -47,9 +47,9 @@ func TestQuickIsTheSurveyOfAMinute(t *testing.T) {
 	}
 }
 
-func TestFullIsTheSurveyOfFifteenMinutes(t *testing.T) {
+func TestFullIsTheSurveyOfNineMinutes(t *testing.T) {
 	want := quick(t)
-	want.Budget, want.Contenders, want.Rounds, want.ProbeTime = 15*time.Minute, []int{2, 4, 8, 16, 40}, 200_000, 20*time.Second
+	want.Budget, want.Contenders, want.Rounds, want.ProbeTime = 9*time.Minute, []int{2, 4, 8, 16, 40}, 200_000, 20*time.Second
 	want.ColdRounds, want.HangAfter, want.ReleaseWait = 1000, 30*time.Second, 90*time.Second
 	want.Workloads = []string{"forty", "storm", "takeover", "forced", "deaths", "stall", "unrelated"}
 	want.Trials, want.DeathsOf = 100, []string{"excl", "flock-reread", "generations", "generations-linked", "quarantine", "flock-held"}
