@@ -76,6 +76,11 @@ func (e *evidence) add(r *race.Round, contested bool, v ruling, raw func() resul
 	if v.note != "" {
 		e.notes[v.note]++
 	}
+	e.accuse(v, raw)
+}
+
+// accuse counts a violation, if it is one, and keeps its record.
+func (e *evidence) accuse(v ruling, raw func() result.Round) {
 	if v.kind == "" {
 		return
 	}
@@ -93,6 +98,7 @@ var gravity = []string{
 	severalWinners, takenNameGiven, lostUpdate, othersObject, changedByLoser, loserRobbed, objectVanished,
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
+	contentStale, touchLate, newNameLate, removedNameStays, oldFileStays, newEntryLate, removedInListing,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

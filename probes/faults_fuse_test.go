@@ -158,7 +158,7 @@ var noFaults = []planted{
 	{"an I/O error now and then", 2, func(s *sloppy.Share) { s.Plant(sloppy.WinnerToldEIO, 5, sloppy.CreateNew) }, "excl-create", holds, "", nil, ""},
 }
 
-var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, noFaults}
+var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, noFaults, visibilityFaults}
 
 func TestEveryKindOfViolationHasAFault(t *testing.T) {
 	for _, kind := range gravity {
@@ -178,7 +178,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 			t.Run(p.probe+"/"+p.fault, func(t *testing.T) {
 				b := smallBench(t, 4, newSloppy(t, p.mounts, p.plant)...)
 				if p.waitsInVain() {
-					b.HoldWait = 100 * time.Millisecond
+					b.HoldWait, b.MaxWait = 100*time.Millisecond, 200*time.Millisecond
 				}
 				p.check(t, b)
 			})
@@ -188,7 +188,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 
 // waitsInVain says of a fault that each experiment will wait as long as it may.
 func (p *planted) waitsInVain() bool {
-	return slices.Contains(p.kinds, lockOutlives) || slices.Contains(p.kinds, waiterAsleep)
+	return slices.Contains(p.kinds, lockOutlives) || slices.Contains(p.kinds, waiterAsleep) || p.probe == "visibility" && len(p.kinds) > 0
 }
 
 // check runs the probe and compares the finding.
