@@ -45,6 +45,8 @@ var All = []Probe{
 	lockRelease,
 	lockCoherence,
 	visibility,
+	pathAgreement,
+	unlinkRace,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.

@@ -95,7 +95,7 @@ func (b *Bench) idleChanges(ctx context.Context, control *evidence, lags *latene
 func (b *Bench) allChanges(ctx context.Context, e *evidence, lags *lateness) error {
 	routes := max(1, b.Routes)
 	until := time.Now().Add(b.Time / 20)
-	for pass := 0; pass < routes || e.violations == 0 && e.contested > 0 && (e.contested < enoughLooks || time.Now().Before(until)); pass++ {
+	for pass := 0; e.wantsMore(pass, routes, until); pass++ {
 		all, err := b.watchOnce(ctx, pass%routes, false, b.wait())
 		for i := range all {
 			v, lag := all[i].judge()

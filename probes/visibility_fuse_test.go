@@ -25,6 +25,18 @@ var visibilityFaults = []planted{
 	{"permission bits are fixed", 2, one(sloppy.ModesFixed), "visibility", holds, "", nil, ""},
 }
 
+var scriptFaults = []planted{
+	{"names are cut so that they are one", 1, one(sloppy.NamesMerged), "path-agreement", broken, "", []string{keysMerged}, "reached the file of key"},
+	{"names are another on each mount", 2, one(sloppy.NamesPerMount), "path-agreement", broken, "", []string{pathNotReached}, "did not reach"},
+	{"one mount has one set of names", 1, one(sloppy.NamesPerMount), "path-agreement", holds, "", nil, ""},
+	{"names found absent are cached", 2, one(sloppy.NegativeCached), "path-agreement", holds, "", nil, ""},
+	{"writes arrive late", 2, one(sloppy.WritesDelayed), "path-agreement", holds, "", nil, ""},
+	{"unlink does nothing", 1, one(sloppy.UnlinkIgnored), "unlink-race", broken, "", []string{unlinkIneffective}, "a file is still there"},
+	{"unlink does nothing, over two mounts", 2, one(sloppy.UnlinkIgnored), "unlink-race", broken, "", []string{unlinkIneffective}, ""},
+	{"a replaced name cannot be unlinked", 2, one(sloppy.ReplacedKept), "unlink-race", unsupported, "", nil, "EBUSY"},
+	{"names found present are cached", 2, one(sloppy.PositiveCached), "unlink-race", holds, "", nil, ""},
+}
+
 // What is late, but not very, breaks nothing, and is told.
 func TestALateSightIsInTheFigures(t *testing.T) {
 	b := smallBench(t, 4, newSloppy(t, 2, one(sloppy.NegativeBriefly))...)
