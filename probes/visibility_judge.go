@@ -125,12 +125,24 @@ func (e *evidence) watch(b *Bench, w *watched, v ruling) {
 	default:
 		e.rounds, e.contested = e.rounds+int(w.seen.Looks), e.contested+int(w.seen.Looks)
 	}
-	for _, errno := range []uint32{w.change.Errno, w.seen.Earlier.Errno, w.seen.First.Errno} {
+	for _, errno := range w.unexpected() {
 		if errno != 0 {
 			e.errnos[errnoName(errno)]++
 		}
 	}
 	e.accuse(v, func() result.Round { return w.raw(b) })
+}
+
+// unexpected is the errnos of what did not go as it should: that a name is absent before it is made is no news.
+func (w *watched) unexpected() []uint32 {
+	errnos := []uint32{w.change.Errno}
+	if w.seen.Earlier.State != w.before() {
+		errnos = append(errnos, w.seen.Earlier.Errno)
+	}
+	if w.seen.First.State != w.wanted() {
+		errnos = append(errnos, w.seen.First.Errno)
+	}
+	return errnos
 }
 
 // raw is the record of a change and of the looks at it that matter.
