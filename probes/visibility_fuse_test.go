@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/claimbench/claimbench/internal/result"
 	sloppy "github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
@@ -52,19 +51,5 @@ func TestALateSightIsInTheFigures(t *testing.T) {
 	}
 	if late := f.Figures["created_seen_by_stat_max_us"]; late > 0 {
 		t.Errorf("without an earlier look there is nothing to be late: %v µs", late)
-	}
-}
-
-// A filesystem that refuses rename over a file can still be watched for all else.
-func TestWhatIsRefusedIsNotWatched(t *testing.T) {
-	var l lateness
-	l.spots = map[spot]time.Duration{}
-	for what := range changes {
-		l.heard[what] = change(what) != replaced
-	}
-	f := result.Finding{Verdict: result.Holds, Figures: map[string]float64{}}
-	l.conclude(&f, newEvidence(""), newEvidence(""))
-	if f.Verdict != holds || len(f.Warnings) != 1 {
-		t.Errorf("%+v", f)
 	}
 }
