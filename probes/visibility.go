@@ -20,10 +20,11 @@ var visibility = Probe{
 	How: "A contender changes names, each in a directory of its own, and announces each change when it has returned; contenders over every other " +
 		"route, and another over its own, look from then on until they see it: by open, by stat, in a listing, by stat after a listing; with and " +
 		"without a look before the change. Then a name is replaced by rename many times a second while the others look at it. Each look is a round. " +
-		"Content must be seen by the first open after the close; all else within a second. What is seen later than at once is in the figures.",
+		"Content must be seen by the first open after the close; all else within a second or so. What is seen later than at once is in the figures.",
 	Control: "changes that are announced and not made, and a replacement that unlinks first",
 	Broken: "Make the client ask the server: on NFS mount with lookupcache=none and noac (or actimeo=0), on FUSE set the attribute, entry and negative " +
-		"time-outs to 0, and survey again. Otherwise use generations, whose exclusive create decides, with a slack well above the slowest figure. " +
+		"time-outs to 0, and survey again. Where content-stale was seen on NFSv4, two mounts of one client may hold delegations that the server does " +
+		"not recall for each other: survey between two clients. Otherwise use generations, whose exclusive create decides, with a slack well above the slowest figure. " +
 		"Where touch-late was seen, a renewed claim looks expired: no protocol that expires is safe here.",
 	Refused: "Nothing can be changed here: see excl-create.",
 	Ops:     append(watchOps, replaceOps...),
@@ -132,7 +133,7 @@ func (b *Bench) watchOnce(ctx context.Context, writer int, idle bool, wait time.
 	if err := b.watchOn(ctx, watchers, name, do, time.Now().Add(wait)); err != nil {
 		return nil, err
 	}
-	return b.watched(writer, watchers), nil
+	return b.watched(int(name), writer, watchers), nil
 }
 
 // lookBefore lets a watcher look until it sees everything as the writer left it, or no longer waits for it.
@@ -168,11 +169,11 @@ func (b *Bench) watchOn(ctx context.Context, watchers []int, name int64, do erra
 }
 
 // watched copies the records out of the words.
-func (b *Bench) watched(writer int, watchers []int) (all []watched) {
+func (b *Bench) watched(round, writer int, watchers []int) (all []watched) {
 	his := recordsOf[changeRecord](b.Line.Words(writer))
 	for _, who := range watchers {
 		for i, seen := range recordsOf[watchRecord](b.Line.Words(who))[:len(spots)] {
-			all = append(all, watched{spots[i], writer, who, his[i].Change, seen})
+			all = append(all, watched{spots[i], round, writer, who, his[i].Change, seen})
 		}
 	}
 	return all

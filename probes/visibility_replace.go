@@ -169,7 +169,7 @@ func (b *Bench) replaceOften(ctx context.Context, f *result.Finding, e *evidence
 		if _, err := b.Line.Await(ctx, who, "visibility:keep-looking"); err != nil {
 			return err
 		}
-		e.gaze(b, who, do.writer, overlaid[gazing](b.Line.Words(who)), his)
+		e.gaze(b, int(name), who, do.writer, overlaid[gazing](b.Line.Words(who)), his)
 	}
 	if !do.idle && his.Count > 0 {
 		f.Figures["replacements_per_s"] = float64(his.Count) / do.slice.Seconds()
@@ -178,7 +178,7 @@ func (b *Bench) replaceOften(ctx context.Context, f *result.Finding, e *evidence
 }
 
 // gaze counts what one watcher saw.
-func (e *evidence) gaze(b *Bench, watcher, writer int, r *gazing, his *replacing) {
+func (e *evidence) gaze(b *Bench, round, watcher, writer int, r *gazing, his *replacing) {
 	v := r.judge(watcher, writer)
 	switch {
 	case his.Refused != 0:
@@ -191,7 +191,7 @@ func (e *evidence) gaze(b *Bench, watcher, writer int, r *gazing, his *replacing
 		e.rounds, e.contested = e.rounds+int(r.Looks), e.contested+int(r.Looks)
 	}
 	e.accuse(v, func() result.Round {
-		w := watched{spot{replaced, byOpen, true}, writer, watcher, his.Last, watchRecord{First: r.First, Absent: r.Absent, Torn: r.Torn}}
+		w := watched{spot{replaced, byOpen, true}, round, writer, watcher, his.Last, watchRecord{First: r.First, Absent: r.Absent, Torn: r.Torn}}
 		return w.raw(b)
 	})
 }
