@@ -23,8 +23,8 @@ var visibility = Probe{
 		"Content must be seen by the first open after the close; all else within a second or so. What is seen later than at once is in the figures.",
 	Control: "changes that are announced and not made, and a replacement that unlinks first",
 	Broken: "Make the client ask the server: on NFS mount with lookupcache=none and noac (or actimeo=0), on FUSE set the attribute, entry and negative " +
-		"time-outs to 0, and survey again. Where content-stale was seen on NFSv4, two mounts of one client may hold delegations that the server does " +
-		"not recall for each other: survey between two clients. Otherwise use generations, whose exclusive create decides, with a slack well above the slowest figure. " +
+		"time-outs to 0, and survey again. Where content-stale was seen between two NFSv4 mounts of one client, they hold delegations that the server " +
+		"does not recall for each other: survey between two clients, or set fs.leases-enable to 0 on the server. Otherwise use generations, whose exclusive create decides, with a slack well above the slowest figure. " +
 		"Where touch-late was seen, a renewed claim looks expired: no protocol that expires is safe here.",
 	Refused: "Nothing can be changed here: see excl-create.",
 	Ops:     append(watchOps, replaceOps...),
