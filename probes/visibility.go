@@ -24,8 +24,9 @@ var visibility = Probe{
 	Control: "changes that are announced and not made, and a replacement that unlinks first",
 	Broken: "Make the client ask the server: on NFS mount with lookupcache=none and noac (or actimeo=0), on FUSE set the attribute, entry and negative " +
 		"time-outs to 0, and survey again. Where content-stale was seen between two NFSv4 mounts of one client, they hold delegations that the server " +
-		"does not recall for each other: survey between two clients, or set fs.leases-enable to 0 on the server. Otherwise use generations, whose exclusive create decides, with a slack well above the slowest figure. " +
-		"Where touch-late was seen, a renewed claim looks expired: no protocol that expires is safe here.",
+		"does not recall for each other: survey between two clients, or set fs.leases-enable to 0 on the server. Otherwise use " +
+		"generations, whose exclusive create decides, with a slack well above the slowest figure. Where touch-late was seen, a renewed claim looks " +
+		"expired: no protocol that expires is safe here.",
 	Refused: "Nothing can be changed here: see excl-create.",
 	Ops:     append(watchOps, replaceOps...),
 	Run:     runVisibility,

@@ -151,7 +151,7 @@ func (s *Share) laterBy(d time.Duration, f func()) {
 const delay = 2 * time.Millisecond
 
 // brief is how long a mount says that a name is absent which it found absent.
-const brief = 40 * time.Millisecond
+const brief = 200 * time.Millisecond
 
 // gap is how long a step that ought to be part of another takes: long enough for another contender to come between.
 const gap = 300 * time.Microsecond
