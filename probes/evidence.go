@@ -76,6 +76,11 @@ func (e *evidence) add(r *race.Round, contested bool, v ruling, raw func() resul
 	if v.note != "" {
 		e.notes[v.note]++
 	}
+	e.accuse(v, raw)
+}
+
+// accuse counts a violation, if it is one, and keeps its record.
+func (e *evidence) accuse(v ruling, raw func() result.Round) {
 	if v.kind == "" {
 		return
 	}
@@ -90,9 +95,10 @@ func (e *evidence) add(r *race.Round, contested bool, v ruling, raw func() resul
 // gravity orders the kinds of violation: the counterexample shown is of the gravest kind, the one that does work
 // twice before the one that leaves it undone.
 var gravity = []string{
-	severalWinners, takenNameGiven, lostUpdate, othersObject, changedByLoser, loserRobbed, objectVanished,
+	severalWinners, takenNameGiven, pathsDiffer, keysMerged, pathNotReached, lostUpdate, othersObject, changedByLoser, loserRobbed, objectVanished,
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
+	contentStale, touchLate, newNameLate, removedNameStays, oldFileStays, newEntryLate, removedInListing, unlinkIneffective,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

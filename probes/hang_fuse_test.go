@@ -26,6 +26,10 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 			func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 40) }},
 		{"locking hangs", "flock", one(sloppy.HangLock)},
 		{"removing hangs", "publish", one(sloppy.HangRemove)},
+		{"removing hangs", "visibility", one(sloppy.HangRemove)},
+		{"a watcher's open hangs", "visibility", func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 90) }},
+		{"removing hangs", "unlink-race", one(sloppy.HangRemove)},
+		{"opening hangs", "path-agreement", func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 60) }},
 		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
 	}
 	if testing.Short() {

@@ -44,6 +44,9 @@ var All = []Probe{
 	ofdLock,
 	lockRelease,
 	lockCoherence,
+	visibility,
+	pathAgreement,
+	unlinkRace,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.
@@ -79,6 +82,7 @@ type Bench struct {
 	ColdPause  time.Duration
 	MinProof   int           // fewer contested rounds than this prove nothing
 	HoldWait   time.Duration // how long a lock may take to be released
+	MaxWait    time.Duration // how long a change may take to be seen; 0 is 5 s
 }
 
 // Run runs one probe and judges it. The finding always has a verdict.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -137,6 +138,10 @@ func TestTwoOverlaysOfOneUpperDirectoryDoNotAgree(t *testing.T) {
 		local := planted{probe: name, mounts: 2, verdict: broken, class: localOnly, kinds: []string{severalWinners}}
 		local.check(t, b)
 	}
+	b.MaxWait = 200 * time.Millisecond
+	enterFresh(t, b, "visibility", dirs...)
+	late := planted{probe: "visibility", mounts: 2, verdict: broken, kinds: []string{newNameLate, newEntryLate, removedNameStays, removedInListing, oldFileStays, contentStale, touchLate, staleHandle}}
+	late.check(t, b)
 	enterFresh(t, b, "lock-coherence", dirs...)
 	lost := planted{probe: "lock-coherence", mounts: 2, verdict: broken, kinds: []string{lostUpdate}}
 	lost.check(t, b)

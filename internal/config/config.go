@@ -27,6 +27,7 @@ type Config struct {
 	ColdPause    time.Duration `yaml:"cold_pause"`    // before each of them
 	HangAfter    time.Duration `yaml:"hang_after"`    // no progress for this long is "hung"
 	ReleaseWait  time.Duration `yaml:"release_wait"`  // how long a lock may take to be released
+	MaxWait      time.Duration `yaml:"max_wait"`      // how long a change may take to be seen
 	MinContested int           `yaml:"min_contested"` // fewer contested rounds are unproven
 	Probes       []string      `yaml:"probes"`        // names; empty is all
 	Workloads    []string      `yaml:"workloads"`     // of the bench, by name; empty is none

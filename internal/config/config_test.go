@@ -38,7 +38,7 @@ func write(t *testing.T, content string) string {
 func TestQuickIsTheSurveyOfAMinute(t *testing.T) {
 	want := Config{
 		Budget: time.Minute, Contenders: []int{2, 8}, Rounds: 20_000, ProbeTime: time.Second, ScanShare: 0.25,
-		ColdRounds: 64, ColdPause: time.Millisecond, HangAfter: 5 * time.Second, ReleaseWait: 3 * time.Second,
+		ColdRounds: 64, ColdPause: time.Millisecond, HangAfter: 5 * time.Second, ReleaseWait: 3 * time.Second, MaxWait: 5 * time.Second,
 		MinContested: 300, Probes: []string{}, Workloads: []string{"forty", "storm", "forced", "deaths"}, Trials: 20,
 		DeathsOf: []string{"excl", "generations"}, Require: []string{"generations"}, Seed: 0,
 	}
@@ -50,7 +50,7 @@ func TestQuickIsTheSurveyOfAMinute(t *testing.T) {
 func TestFullIsTheSurveyOfNineMinutes(t *testing.T) {
 	want := quick(t)
 	want.Budget, want.Contenders, want.Rounds, want.ProbeTime = 9*time.Minute, []int{2, 4, 8, 16, 40}, 200_000, 20*time.Second
-	want.ColdRounds, want.HangAfter, want.ReleaseWait = 1000, 30*time.Second, 90*time.Second
+	want.ColdRounds, want.HangAfter, want.ReleaseWait, want.MaxWait = 1000, 30*time.Second, 90*time.Second, time.Minute
 	want.Workloads = []string{"forty", "storm", "takeover", "forced", "deaths", "stall", "unrelated"}
 	want.Trials, want.DeathsOf = 100, []string{"excl", "flock-reread", "generations", "generations-linked", "quarantine", "flock-held"}
 	got, err := Named("full")
@@ -173,7 +173,7 @@ func TestLoadReadsOverQuick(t *testing.T) {
 
 func TestLoadNamesFileLineAndFault(t *testing.T) {
 	const all = "the keys are budget, contenders, rounds, probe_time, scan_share, cold_rounds, cold_pause, " +
-		"hang_after, release_wait, min_contested, probes, workloads, trials, deaths_of, require, seed"
+		"hang_after, release_wait, max_wait, min_contested, probes, workloads, trials, deaths_of, require, seed"
 	const octal = "has a leading zero, which some readers of YAML take for octal; write"
 	for _, c := range []struct{ content, want string }{
 		// keys
@@ -270,6 +270,7 @@ func TestLoadNamesFileLineAndFault(t *testing.T) {
 		{"cold_pause: 0s\n", `1: cold_pause: 0s is out of range; expected more than 0s`},
 		{"hang_after: -1ns\n", `1: hang_after: -1ns is out of range; expected more than 0s`},
 		{"release_wait: 0ms\n", `1: release_wait: 0s is out of range; expected more than 0s`},
+		{"max_wait: 0s\n", `1: max_wait: 0s is out of range; expected more than 0s`},
 		{"contenders: [2, 1]\n", `1: contenders: 1 is out of range; expected 2 to 64`},
 		{"seed: 1\ncontenders: [65]\n", `2: contenders: 65 is out of range; expected 2 to 64`},
 		{"contenders: []\n", `1: contenders: the list is empty; expected at least one number from 2 to 64`},
@@ -337,7 +338,7 @@ func TestConditionsAreInTheOrderOfTheFile(t *testing.T) {
 	c.Probes = []string{"flock", "mkdir"}
 	want := []string{
 		"budget=1m0s", "contenders=2,8", "rounds=20000", "probe_time=1s", "scan_share=0.25", "cold_rounds=64",
-		"cold_pause=1ms", "hang_after=5s", "release_wait=3s", "min_contested=300", "probes=flock,mkdir",
+		"cold_pause=1ms", "hang_after=5s", "release_wait=3s", "max_wait=5s", "min_contested=300", "probes=flock,mkdir",
 		"workloads=forty,storm,forced,deaths", "trials=20", "deaths_of=excl,generations", "require=generations", "seed=0",
 	}
 	if got := c.Conditions(); !slices.Equal(got, want) {

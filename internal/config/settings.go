@@ -26,6 +26,7 @@ func (c *Config) settings() []setting {
 		{"cold_pause", &c.ColdPause, positive(c.ColdPause)},
 		{"hang_after", &c.HangAfter, positive(c.HangAfter)},
 		{"release_wait", &c.ReleaseWait, positive(c.ReleaseWait)},
+		{"max_wait", &c.MaxWait, positive(c.MaxWait)},
 		{"min_contested", &c.MinContested, atLeast(1, c.MinContested)},
 		{"probes", &c.Probes, repeated(c.Probes)},
 		{"workloads", &c.Workloads, repeated(c.Workloads)},

@@ -11,6 +11,7 @@ import (
 )
 
 func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	name = m.called(name)
 	at := entryName{in.NodeId, name}
 	if fd, cached := m.names.get(at); cached && fd < 0 {
 		return fuse.ENOENT
@@ -21,6 +22,10 @@ func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *f
 	if err != nil {
 		if err == unix.ENOENT && m.share.has(NegativeCached) {
 			m.names.put(at, -1)
+		}
+		if err == unix.ENOENT && m.share.has(NegativeBriefly) {
+			m.names.put(at, -1)
+			m.share.laterBy(brief, func() { m.names.changed(at.parent, at.name) })
 		}
 		return fuse.Status(code(err))
 	}
@@ -74,7 +79,7 @@ func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fus
 }
 
 func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	s, dir := m.share, m.nodes.fd(in.NodeId)
+	s, dir, name := m.share, m.nodes.fd(in.NodeId), m.called(name)
 	if errno := s.before(Mkdir); errno != 0 {
 		return fuse.Status(errno)
 	}
@@ -92,7 +97,7 @@ func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fus
 }
 
 func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
-	s, dir := m.share, m.nodes.fd(in.NodeId)
+	s, dir, name := m.share, m.nodes.fd(in.NodeId), m.called(name)
 	if s.fires(SymlinkRefused) {
 		return fuse.EPERM
 	}
@@ -107,7 +112,7 @@ func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name strin
 }
 
 func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	s, dir := m.share, m.nodes.fd(in.NodeId)
+	s, dir, name := m.share, m.nodes.fd(in.NodeId), m.called(name)
 	if s.fires(LinkRefused) {
 		return fuse.EPERM
 	}
@@ -192,6 +197,13 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 	if m.share.fires(HangRemove) {
 		return m.hang()
 	}
+	name = m.called(name)
+	switch fd := m.nodes.fd(dir); {
+	case flags == 0 && m.share.fires(UnlinkIgnored):
+		return fuse.OK
+	case flags == 0 && m.share.has(ReplacedKept) && m.share.wasReplaced(fd, name):
+		return fuse.EBUSY
+	}
 	err := unix.Unlinkat(m.nodes.fd(dir), name, flags)
 	if err == nil {
 		m.names.changed(dir, name)
@@ -201,6 +213,7 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 
 func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fuse.Status {
 	s, dir, toDir, flags := m.share, m.nodes.fd(in.NodeId), m.nodes.fd(in.Newdir), uint(in.Flags)
+	name, to = m.called(name), m.called(to)
 	if flags != 0 && s.has(RenameFlagsRefused) {
 		return fuse.EINVAL
 	}
@@ -235,6 +248,8 @@ func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) u
 		}
 		time.Sleep(gap)
 		flags = 0
+	case flags == 0 && s.has(ReplacedKept) && !absent(toDir, to):
+		s.replaced.Store(placeOf(toDir, to), true)
 	case flags == 0 && s.has(RenameWithGap) && unix.Unlinkat(toDir, to, 0) == nil:
 		time.Sleep(gap)
 	}
@@ -247,6 +262,29 @@ func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) u
 		removeTree(dir, name)
 	}
 	return code(err)
+}
+
+// placeOf names a name in a directory, over whatever mount.
+func placeOf(dir int, name string) entryName {
+	st, _ := status(dir)
+	return entryName{st.Ino, name}
+}
+
+func (s *Share) wasReplaced(dir int, name string) bool {
+	_, yes := s.replaced.Load(placeOf(dir, name))
+	return yes
+}
+
+// called is the name in the backing directory.
+func (m *mount) called(name string) string {
+	const long = 32
+	switch {
+	case len(name) > long && m.share.has(NamesMerged):
+		return "long"
+	case len(name) > long && m.share.has(NamesPerMount):
+		return fmt.Sprintf("%s@%p", name, m)
+	}
+	return name
 }
 
 // removeTree removes a name and, if it is a directory, the files in it.
@@ -268,7 +306,9 @@ func removeTree(dir int, name string) {
 func (m *mount) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 
 func (m *mount) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	entries, err := os.ReadDir(path(m.nodes.fd(in.NodeId)))
+	entries, err := m.names.listing(in.NodeId, m.share.has(ListingCached), func() ([]os.DirEntry, error) {
+		return os.ReadDir(path(m.nodes.fd(in.NodeId)))
+	})
 	if err != nil {
 		return fuse.EIO
 	}

@@ -44,14 +44,23 @@ const (
 	NoSpace           // (Call) ENOSPC
 	Slow              // (Call) it takes a while
 
-	NegativeCached // a mount that found a name absent goes on saying so until it makes it itself
-	PositiveCached // a mount that found a name present goes on saying so until it removes it itself
-	ContentCached  // the kernel keeps content and attributes
-	WritesDelayed  // a write is accepted and done later, after the close too
-	OpenStale      // open of an existing file gives ESTALE
-	LinkCopies     // a hard link is a copy: another inode, link count 1
-	ModesFixed     // 0644 and 0755, whatever was asked for
-	InodesUnstable // an object has another inode number at each look-up
+	NegativeCached  // a mount that found a name absent goes on saying so until it makes it itself
+	NegativeBriefly // the same, but only for a moment: see brief
+	PositiveCached  // a mount that found a name present goes on saying so until it removes it itself
+	ListingCached   // a mount that has listed a directory goes on saying so until it changes it itself
+	ContentCached   // the kernel keeps content and attributes
+	TimesIgnored    // times are accepted, and not set
+	WritesDelayed   // a write is accepted and done later, after the close too
+	OpenStale       // open of an existing file gives ESTALE
+	LinkCopies      // a hard link is a copy: another inode, link count 1
+	ModesFixed      // 0644 and 0755, whatever was asked for
+	InodesUnstable  // an object has another inode number at each look-up
+
+	UnlinkIgnored // unlink succeeds, and does nothing
+	ReplacedKept  // unlink of a name that was renamed over is refused with EBUSY
+
+	NamesMerged   // all names of more than 32 bytes are one name
+	NamesPerMount // a name of more than 32 bytes is another one on each mount
 
 	LinkRefused        // EPERM
 	SymlinkRefused     // EPERM

@@ -89,7 +89,7 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if errno := s.before(c); errno != 0 {
 		return fuse.Status(errno)
 	}
-	dir := m.nodes.fd(in.NodeId)
+	dir, name := m.nodes.fd(in.NodeId), m.called(name)
 	fd, errno := s.create(dir, name, in.Flags, in.Mode)
 	if errno == 0 {
 		errno = s.after(c, func() { unix.Unlinkat(dir, name, 0) })
@@ -185,7 +185,7 @@ func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
 	return fuse.Status(errno)
 }
 
-// SetAttr changes size, mode, and the times to now. The owner, and any other time, are nothing that a claim rests on.
+// SetAttr changes size, mode and times. The owner is nothing that a claim rests on.
 func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	p := path(m.nodes.fd(in.NodeId))
 	if size, ok := in.GetSize(); ok {
@@ -198,10 +198,21 @@ func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 			return fuse.Status(code(err))
 		}
 	}
-	if in.Valid&fuse.FATTR_MTIME_NOW != 0 {
-		if err := unix.UtimesNanoAt(unix.AT_FDCWD, p, nil, 0); err != nil {
-			return fuse.Status(code(err))
-		}
+	if errno := m.setTimes(p, in); errno != 0 {
+		return fuse.Status(errno)
 	}
 	return m.attr(in.NodeId, out)
+}
+
+func (m *mount) setTimes(path string, in *fuse.SetAttrIn) unix.Errno {
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_OMIT}}
+	for i, get := range []func() (time.Time, bool){in.GetATime, in.GetMTime} {
+		if at, ok := get(); ok {
+			times[i] = unix.NsecToTimespec(at.UnixNano())
+		}
+	}
+	if m.share.has(TimesIgnored) {
+		return 0
+	}
+	return code(unix.UtimesNanoAt(unix.AT_FDCWD, path, times, 0))
 }

@@ -1,6 +1,7 @@
 package sloppyfs
 
 import (
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,7 @@ import (
 type names struct {
 	mu sync.Mutex
 	at map[entryName]int // the object's descriptor; -1 for none
+	of map[uint64][]os.DirEntry
 }
 
 type entryName struct {
@@ -17,7 +19,7 @@ type entryName struct {
 	name   string
 }
 
-func newNames() *names { return &names{at: map[entryName]int{}} }
+func newNames() *names { return &names{at: map[entryName]int{}, of: map[uint64][]os.DirEntry{}} }
 
 // get returns a descriptor of its own.
 func (n *names) get(at entryName) (fd int, known bool) {
@@ -46,6 +48,24 @@ func (n *names) changed(parent uint64, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.drop(entryName{parent, name})
+	delete(n.of, parent)
+}
+
+// listing lists a directory, or with the fault gives what was listed before.
+func (n *names) listing(dir uint64, cached bool, list func() ([]os.DirEntry, error)) ([]os.DirEntry, error) {
+	if !cached {
+		return list()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if entries, known := n.of[dir]; known {
+		return entries, nil
+	}
+	entries, err := list()
+	if err == nil {
+		n.of[dir] = entries
+	}
+	return entries, err
 }
 
 func (n *names) drop(at entryName) {

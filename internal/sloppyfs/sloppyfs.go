@@ -20,14 +20,15 @@ import (
 
 // A Share is a directory served to one or more mounts.
 type Share struct {
-	dir    string
-	root   int // descriptor of dir
-	faults [faultCount]planted
-	locks  lockTable
-	closed chan struct{} // ends what hangs
-	mounts []*mount
-	late   sync.WaitGroup // what is done a moment after the call
-	serial atomic.Uint64
+	dir      string
+	root     int // descriptor of dir
+	faults   [faultCount]planted
+	locks    lockTable
+	closed   chan struct{} // ends what hangs
+	mounts   []*mount
+	late     sync.WaitGroup // what is done a moment after the call
+	replaced sync.Map       // of places where a rename found something
+	serial   atomic.Uint64
 }
 
 // planted is a fault and its occasions.
@@ -136,9 +137,11 @@ func (m *mount) unmount() error {
 }
 
 // later does something a moment after the call that it belongs to.
-func (s *Share) later(f func()) {
+func (s *Share) later(f func()) { s.laterBy(delay, f) }
+
+func (s *Share) laterBy(d time.Duration, f func()) {
 	s.late.Add(1)
-	time.AfterFunc(delay, func() {
+	time.AfterFunc(d, func() {
 		defer s.late.Done()
 		f()
 	})
@@ -146,6 +149,9 @@ func (s *Share) later(f func()) {
 
 // delay is how long that takes.
 const delay = 2 * time.Millisecond
+
+// brief is how long a mount says that a name is absent which it found absent.
+const brief = 200 * time.Millisecond
 
 // gap is how long a step that ought to be part of another takes: long enough for another contender to come between.
 const gap = 300 * time.Microsecond

@@ -43,9 +43,10 @@ var signs = []sign{
 	{"rename-dir-occupied", result.Broken, "", []string{"several-winners", "taken-name-given-away"}, explore.RenameOccupied},
 	// There are no hard links, whichever errno says so.
 	{"link", result.Unsupported, "", nil, explore.NoLinks},
-	// Names, or the newest entries of a listing, are seen late over another route.
-	{"visibility", result.Broken, "", nil, explore.StaleNegative},
-	{"visibility", result.Broken, "", nil, explore.StaleReaddir},
+	// Names, or the newest entries of a listing, are seen late over another route. Content or times that are seen late
+	// were not explored.
+	{"visibility", result.Broken, "", []string{"new-name-late", "removed-name-stays", "replaced-file-stays", "name-absent", "stale-handle"}, explore.StaleNegative},
+	{"visibility", result.Broken, "", []string{"new-entry-late", "removed-entry-stays"}, explore.StaleReaddir},
 	// Files are stamped by clocks that differ by more than claims allow for.
 	{"clock-skew", result.Broken, "", nil, explore.ClockSkew},
 	// Coarse times were explored; times that run backwards, or that nothing sets, were not.

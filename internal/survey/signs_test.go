@@ -18,7 +18,7 @@ import (
 
 // toCome are the promises that protocols rest on, or by which a weakness is known to be absent, and that may have no
 // probe yet.
-var toCome = []string{"visibility", "timestamps", "clock-skew", "inode-reuse", "names"}
+var toCome = []string{"timestamps", "clock-skew", "inode-reuse", "names"}
 
 // unshown are the weaknesses that no finding shows, only shows to be absent.
 var unshown = []explore.Weakness{explore.NoUnlink}
@@ -144,7 +144,9 @@ func TestASignThatIsNotAllLeavesTheRestOpen(t *testing.T) {
 		{result.Finding{Promise: "flock", Verdict: result.Broken, Class: "local-only", Kinds: map[string]int{"several-winners": 1}}, []explore.Weakness{explore.FlockLocal}, true},
 		{result.Finding{Promise: "link", Verdict: result.Unsupported}, []explore.Weakness{explore.NoLinks}, true},
 		{result.Finding{Promise: "link", Verdict: result.Broken, Kinds: map[string]int{"several-winners": 1}}, nil, false},
-		{result.Finding{Promise: "visibility", Verdict: result.Broken, Kinds: map[string]int{"late": 1}}, []explore.Weakness{explore.StaleNegative, explore.StaleReaddir}, true},
+		{result.Finding{Promise: "visibility", Verdict: result.Broken, Kinds: map[string]int{"new-name-late": 1, "new-entry-late": 2}}, []explore.Weakness{explore.StaleNegative, explore.StaleReaddir}, true},
+		{result.Finding{Promise: "visibility", Verdict: result.Broken, Kinds: map[string]int{"new-entry-late": 2}}, []explore.Weakness{explore.StaleReaddir}, true},
+		{result.Finding{Promise: "visibility", Verdict: result.Broken, Kinds: map[string]int{"new-name-late": 1, "touch-late": 1}}, []explore.Weakness{explore.StaleNegative}, false},
 	} {
 		if weak, all := shown(&c.f); !slices.Equal(weak, c.want) || all != c.all {
 			t.Errorf("%s %s %s %v: %v, all %v; want %v, all %v", c.f.Promise, c.f.Verdict, c.f.Class, c.f.Kinds, weak, all, c.want, c.all)

@@ -303,7 +303,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 		c := &o.Config
 		f = probes.Run(ctx, p, probes.Bench{
 			Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: o.contenders(len(dirs)), Rounds: c.Rounds, Time: per, Spare: spare,
-			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
+			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait, MaxWait: c.MaxWait,
 		})
 	})
 	return f, err
