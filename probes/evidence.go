@@ -42,6 +42,7 @@ type evidence struct {
 	first      time.Duration  // from the start to the first violation
 	wins       []int          // by route
 	met        map[[2]int]int // contested rounds by the pair of routes that met, the lower first
+	parts      int            // of a control: each must fire; 0 is one
 }
 
 const (
@@ -93,6 +94,7 @@ var gravity = []string{
 	severalWinners, takenNameGiven, lostUpdate, othersObject, changedByLoser, loserRobbed, objectVanished,
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
+	routesDiffer, actsDiffer, timesStill, timesBack, coarseTimes, twins, unstableNumber, syncFails,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

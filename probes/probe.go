@@ -7,6 +7,7 @@
 package probes
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -44,6 +45,10 @@ var All = []Probe{
 	ofdLock,
 	lockRelease,
 	lockCoherence,
+	timestamps,
+	clockSkew,
+	inodeReuse,
+	durability,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.
@@ -91,7 +96,7 @@ func Run(ctx context.Context, p Probe, b Bench) result.Finding {
 		f.Control.Name = p.Control
 	}
 	f.DurationS = time.Since(began).Seconds()
-	f.Advice = advice(&p, &f)
+	f.Advice = cmp.Or(f.Advice, advice(&p, &f))
 	return f
 }
 

@@ -267,6 +267,16 @@ func removeTree(dir int, name string) {
 
 func (m *mount) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 
+func (m *mount) FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+	switch {
+	case m.share.fires(DirSyncEINVAL):
+		return fuse.EINVAL
+	case m.share.fires(DirSyncEIO):
+		return fuse.EIO
+	}
+	return fuse.OK
+}
+
 func (m *mount) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	entries, err := os.ReadDir(path(m.nodes.fd(in.NodeId)))
 	if err != nil {
