@@ -22,6 +22,7 @@ var clockSkew = Probe{
 	Control: "a contender that reads its own clock an hour wrong",
 	Broken:  setClocks,
 	Refused: "Files cannot be touched here, so there is no clock to judge ages by: look at who owns the directory and how it is mounted.",
+	Alone:   true,
 	Run:     runSkew, // its operations are those of timestamps
 }
 

@@ -48,7 +48,8 @@ var durability = Probe{
 			return race.Unlink(e.Dir, e.Name(), 0)
 		}},
 	},
-	Run: runDurability,
+	Alone: true,
+	Run:   runDurability,
 }
 
 // onlyDirectories is the class of a filesystem that syncs files and refuses directories.

@@ -44,7 +44,8 @@ var inodeReuse = Probe{
 			return race.Unlink(e.Dir, e.Name(), 0)
 		}},
 	},
-	Run: runReuse,
+	Alone: true,
+	Run:   runReuse,
 }
 
 // keepFile asks a succession to look at one file again and again.

@@ -25,6 +25,7 @@ type Probe struct {
 	Control string // what is wrong with the positive control
 	Broken  string // what to do when the promise is broken
 	Refused string // what to do when the filesystem refuses the operation
+	Alone   bool   // nobody races: a round is one thing done, and each is evidence
 	Weight  int    // multiple of the time that a probe gets
 	Ops     []race.Op
 	Run     func(context.Context, *Bench, *result.Finding)

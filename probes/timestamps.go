@@ -48,7 +48,8 @@ var timestamps = Probe{
 		}},
 		{Name: "changes", Attempt: changeThings},
 	},
-	Run: runTimestamps,
+	Alone: true,
+	Run:   runTimestamps,
 }
 
 // The kinds of violation.
