@@ -2,6 +2,9 @@ package probes
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/claimbench/claimbench/internal/race"
@@ -42,6 +45,20 @@ func decideAlone(f *result.Finding, e, control *evidence, least int, err error) 
 		f.Reason = fmt.Sprintf("the positive control did not fire in %d rounds: this run could not have seen a violation", control.rounds)
 	case f.Verdict == result.Holds && control.violations < control.parts:
 		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("%d of %d parts of the positive control fired", control.violations, control.parts)
+	}
+}
+
+// partial makes a finding weaker where a part of what was to be done was refused, failed, or says nothing.
+func partial(f *result.Finding, e *evidence) {
+	switch {
+	case f.Verdict != result.Holds && f.Verdict != result.Unproven:
+	case len(e.notes) > 0:
+		f.Verdict, f.Reason = result.Unproven, strings.Join(slices.Sorted(maps.Keys(e.notes)), "; ")
+	case f.Verdict == result.Unproven:
+	case e.refused > 0:
+		f.Verdict, f.Reason = result.Unsupported, "a part is refused with "+countsOf(e.errnos)
+	case e.failed > 0:
+		f.Verdict, f.Reason = result.Unproven, "a part fails always, errnos seen: "+countsOf(e.errnos)
 	}
 }
 

@@ -86,11 +86,14 @@ func runDurability(ctx context.Context, b *Bench, f *result.Finding) {
 	began := time.Now()
 	err := b.sync(ctx, f, control, func(made, ev *race.Event) ruling {
 		if judgeSync(control.op, made, ev).refused {
+			if control.first == 0 {
+				control.first = time.Since(began)
+			}
 			return ruling{kind: "refused", sentence: "what cannot be synced was refused"}
 		}
 		return ruling{}
 	})
-	control.first = time.Since(began)
+	control.parts = control.rounds
 	for _, e := range []*evidence{files, dirs} {
 		if err == nil {
 			err = b.sync(ctx, f, e, func(made, ev *race.Event) ruling { return judgeSync(e.op, made, ev) })

@@ -1,6 +1,11 @@
 package probes
 
-import sloppy "github.com/claimbench/claimbench/internal/sloppyfs"
+import (
+	"strings"
+	"testing"
+
+	sloppy "github.com/claimbench/claimbench/internal/sloppyfs"
+)
 
 // Faults of times, of inode numbers, and of what makes things durable.
 var timeFaults = []planted{
@@ -37,4 +42,41 @@ var timeFaults = []planted{
 	{"files are not synced", 1, one(sloppy.SyncEINVAL), "durability", unsupported, "", nil, "directories are synced"},
 	{"the sync of a directory is an I/O error", 1, one(sloppy.DirSyncEIO), "durability", broken, "", []string{syncFails}, "EIO"},
 	{"now and then", 1, func(s *sloppy.Share) { s.Plant(sloppy.DirSyncEIO, 9) }, "durability", broken, "", []string{syncFails}, "EIO"},
+}
+
+// The rename of a directory leaves its mtime, and an entry moves it; a link moves the ctime alone. Linux does so on all
+// filesystems of its own.
+func TestWhatMovesTheTimesOfDirectoriesAndLinks(t *testing.T) {
+	needRoot(t)
+	f := run(t, smallBench(t, 4, newTmpfs(t)), "timestamps")
+	for name, want := range map[string]float64{
+		"mtime_moved_by_dir_rename_share": 0, "ctime_moved_by_dir_rename_share": 1, "btime_moved_by_dir_rename_share": 0,
+		"mtime_moved_by_dir_entry_share": 1, "ctime_moved_by_dir_entry_share": 1, "btime_moved_by_dir_entry_share": 0,
+		"mtime_moved_by_link_share": 0, "ctime_moved_by_link_share": 1, "btime_moved_by_link_share": 0,
+		"set_time_kept_to_ns": 1, "back_most_us": 0,
+	} {
+		if got, ok := f.Figures[name]; !ok || got != want {
+			t.Errorf("%s: %v (there %v), want %v", name, got, ok, want)
+		}
+	}
+	if want := "a directory moves its ctime and not its mtime, btime"; !strings.Contains(f.Reason, want) || len(f.Warnings) > 0 {
+		t.Errorf("want %q and no warnings: %s", want, describe(&f))
+	}
+}
+
+func TestATimeThatIsNotKeptIsSaid(t *testing.T) {
+	f := run(t, smallBench(t, 4, newSloppy(t, 1, one(sloppy.TimesNotSet))...), "timestamps")
+	if _, ok := f.Figures["set_time_kept_to_ns"]; ok || len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], "not kept") {
+		t.Errorf("%v %s", f.Figures, describe(&f))
+	}
+}
+
+func TestTheAdviceNamesTheSmallestTTL(t *testing.T) {
+	f := run(t, smallBench(t, 4, newSloppy(t, 2, one(sloppy.ClientStamps))...), "clock-skew")
+	if ttl := f.Figures["ttl_least_s"]; ttl < 50 || ttl > 60 || !strings.Contains(f.Advice, "a TTL of at least 5") {
+		t.Errorf("clocks that are 5 s apart: a TTL of %v s: %s\n%s", ttl, f.Advice, describe(&f))
+	}
+	if between := f.Figures["clocks_apart_us"]; between < 4.9e6 || between > 5.1e6 {
+		t.Errorf("%v µs apart", between)
+	}
 }

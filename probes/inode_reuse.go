@@ -231,6 +231,8 @@ func runReuse(ctx context.Context, b *Bench, f *result.Finding) {
 	kept, failures, err := b.succession(ctx, 0, keepFile, controls, 0)
 	if err == nil && len(kept) > 1 {
 		b.observeFiles(control, 0, kept, failures)
+	}
+	if control.violations > 0 {
 		control.first = time.Since(began)
 	}
 	control.parts = 1
@@ -289,17 +291,4 @@ func (b *Bench) succession(ctx context.Context, who int, how uint64, count int, 
 	}
 	_, err = b.Line.Do(ctx, who, "succession"+cleanSuffix, name, 0)
 	return ids, failures, err
-}
-
-// rawFiles is the record of two files.
-func (b *Bench) rawFiles(who int, ids ...identity) result.Round {
-	r := result.Round{Operation: "succession", Number: int(b.Line.Name()), Phase: race.Step.String()}
-	for i := range ids {
-		id := &ids[i]
-		ev := b.event(who, &race.Event{Invoke: id.Invoke, Return: id.Return, Inode: id.First.Ino, Saw: id.First.Handle})
-		ev.Did = fmt.Sprintf("make, look twice: inode %d, then %d; size %d; ctime %s; birth %s; handle %x",
-			id.First.Ino, id.Again.Ino, id.First.Size, seconds(int64(id.First.Ctime)), seconds(int64(id.First.Btime)), id.First.Handle)
-		r.Events = append(r.Events, ev)
-	}
-	return r
 }

@@ -3,6 +3,7 @@ package probes
 import (
 	"fmt"
 
+	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
 )
 
@@ -44,7 +45,7 @@ func tellReuse(f *result.Finding) {
 
 func howSoon(f *result.Finding) string {
 	if n := f.Figures["inode_again_after_files"]; n != 1 {
-		return fmt.Sprintf("for the %.0fth file after it", n)
+		return fmt.Sprintf("for file %.0f after it", n)
 	}
 	return "for the next file, at once"
 }
@@ -68,4 +69,17 @@ func identifying(f *result.Finding) string {
 		}
 	}
 	return fmt.Sprintf("the %s does from %v later on, and before that nothing but the content", later, apartPause)
+}
+
+// rawFiles is the record of two files.
+func (b *Bench) rawFiles(who int, ids ...identity) result.Round {
+	r := result.Round{Operation: "succession", Number: int(b.Line.Name()), Phase: race.Step.String()}
+	for i := range ids {
+		id := &ids[i]
+		ev := b.event(who, &race.Event{Invoke: id.Invoke, Return: id.Return, Inode: id.First.Ino, Saw: id.First.Handle})
+		ev.Did = fmt.Sprintf("make, look twice: inode %d, then %d; size %d; ctime %s; birth %s; handle %x",
+			id.First.Ino, id.Again.Ino, id.First.Size, seconds(int64(id.First.Ctime)), seconds(int64(id.First.Btime)), id.First.Handle)
+		r.Events = append(r.Events, ev)
+	}
+	return r
 }

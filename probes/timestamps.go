@@ -25,8 +25,8 @@ var timestamps = Probe{
 		"is linked, and how exactly a time that is set is kept, are figures and no verdict: on ext4 and tmpfs a rename leaves the mtime as it was, " +
 		"so an age that is taken from it is the owner's age.",
 	Control: "a file that nobody touches between the looks, and one whose time is set back, where times can be set",
-	Broken: "Let no claim expire by file times here unless its slack exceeds the step, of two seconds on FAT: set a TTL of at least ten times the step, or " +
-		"keep claims on another filesystem. Where times stand still or run back, use flock-held if its locks hold, or another filesystem.",
+	Broken: "Where the steps are coarse, set a TTL of at least ten times the step, or keep claims on another filesystem. Where times stand still " +
+		"or run back no claim may expire by them: use flock-held if flock holds, or another filesystem.",
 	Refused: "Files cannot be touched here, so there is no clock to judge ages by: look at who owns the directory and how it is mounted, or keep claims on another filesystem.",
 	Ops: []race.Op{
 		stampBurst, stampClean,
@@ -141,7 +141,8 @@ func runTimestamps(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 	decideAlone(f, total, control, b.MinProof, err)
 	if err == nil {
-		tellTimes(f, total)
+		partial(f, total)
+		tellTimes(f)
 	}
 }
 

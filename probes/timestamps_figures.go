@@ -174,14 +174,15 @@ func noteChanges(f *result.Finding, seen []moment) {
 	}
 }
 
-// tellTimes puts what was seen into words. Only a touch that is refused changes a verdict.
-func tellTimes(f *result.Finding, total *evidence) {
-	switch {
-	case f.Verdict == result.Holds && total.refused > 0:
-		f.Verdict, f.Reason = result.Unsupported, "refused with "+countsOf(total.errnos)
-	case f.Verdict == result.Holds && len(total.notes) > 0:
-		f.Verdict, f.Reason = result.Unproven, strings.Join(f.Warnings, "; ")
-	case f.Verdict == result.Holds:
+// tellTimes puts what was seen into words.
+func tellTimes(f *result.Finding) {
+	if by := f.Figures["back_most_us"]; by > 0 && by < float64(tooCoarse)/1e3 {
+		f.Warnings = append(f.Warnings, "times went back by up to "+micros(f, "back_most_us"))
+	}
+	if f.Figures["ctime_moved_by_dir_rename_share"] == 0 && f.Figures["mtime_moved_by_dir_rename_share"] == 0 && renames(f) != "" {
+		f.Warnings = append(f.Warnings, "the rename of a directory moves neither its mtime nor its ctime: nothing dates it")
+	}
+	if f.Verdict == result.Holds {
 		f.Reason = fmt.Sprintf("%.0f stamps, none out of order by a second; the smallest step seen is %s; a fresh file's age by this host's clock is %s to %s%s",
 			f.Figures["stamps_count"], micros(f, "step_least_us"), micros(f, "fresh_age_least_us"), micros(f, "fresh_age_most_us"), renames(f))
 	}
