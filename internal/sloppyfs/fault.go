@@ -67,6 +67,7 @@ const (
 	LocksSharedAreExclusive // a shared lock excludes another shared one
 
 	TimesCoarse    // times are whole multiples of 2 s
+	TimesTick      // times are whole multiples of 10 ms
 	TimesStill     // times are those of the share's beginning
 	TimesBackwards // a file's times go back by 10 s for each second that passes
 	TimesOfLook    // a file's times are those of the look

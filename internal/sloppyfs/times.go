@@ -7,8 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// coarse is the step of FAT's mtime.
-const coarse = 2 * time.Second
+const (
+	coarse = 2 * time.Second       // the step of FAT's mtime
+	tick   = 10 * time.Millisecond // of a kernel with CONFIG_HZ=100
+)
 
 // spoilTimes changes the times that a look is given. Without these faults they are those of the backing file.
 func (m *mount) spoilTimes(a *fuse.Attr) {
@@ -18,6 +20,8 @@ func (m *mount) spoilTimes(a *fuse.Attr) {
 		switch {
 		case s.has(TimesCoarse):
 			t = t.Truncate(coarse)
+		case s.has(TimesTick):
+			t = t.Truncate(tick)
 		case s.has(TimesStill):
 			t = s.began
 		case s.has(TimesBackwards):
