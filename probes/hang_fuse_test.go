@@ -27,6 +27,8 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 		{"locking hangs", "flock", one(sloppy.HangLock)},
 		{"removing hangs", "publish", one(sloppy.HangRemove)},
 		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
+		{"the first stamp hangs", "timestamps", one(sloppy.HangOpen)},
+		{"removing hangs, in a succession", "inode-reuse", one(sloppy.HangRemove)},
 	}
 	if testing.Short() {
 		all = all[:2]
