@@ -26,7 +26,7 @@ var inodeReuse = Probe{
 		"does not change by itself, identifies a file; the finding names the least that does. The class is reused where the number alone comes back: " +
 		"that is usual, and breaks nothing that identifies a claim by the nonce in it. Whether a file has one number over all routes is not asked here.",
 	Control: "a file that is not removed, and looked at as if it were the next one",
-	Broken: "Identify a claim by a nonce in its content, as all protocols of the engine do, never by what stat says. Do not use flock-held where inode " +
+	Broken: "Identify a claim by a nonce in its content, never by what stat says. Do not use flock-held where inode " +
 		"numbers change by themselves: it compares the number of the file that it has locked with the one under the name.",
 	Refused: "Files cannot be made and removed here: look at the errno, and at how the filesystem is mounted.",
 	Ops: []race.Op{
@@ -272,6 +272,7 @@ func (b *Bench) reuseOver(ctx context.Context, route int, f *result.Finding, tot
 // succession has one contender make so many files, one after the other under one name. It ends sooner where that
 // takes too long, or fails again and again.
 func (b *Bench) succession(ctx context.Context, who int, how uint64, count int, pause time.Duration) (ids []identity, failures map[uint32]int, err error) {
+	defer b.spend(time.Now())
 	failures = map[uint32]int{}
 	name, n, began := b.Line.Name(), min(4, count), time.Now()
 	for fails := 0; len(ids) < count && fails < mostFails && time.Since(began) < b.Time+b.Spare; {

@@ -190,6 +190,7 @@ const (
 // times of each act have moved. A filesystem that is slow gets more time, but not more than there is.
 func (b *Bench) collect(ctx context.Context, who int, how uint64, least int, lasting time.Duration) (series, error) {
 	s := series{who: who}
+	defer b.spend(time.Now())
 	name := b.Line.Name()
 	err := b.bursts(ctx, &s, name, how, least, lasting)
 	if err == nil {
@@ -197,6 +198,9 @@ func (b *Bench) collect(ctx context.Context, who int, how uint64, least int, las
 	}
 	return s, err
 }
+
+// spend takes what was used since then off the time that there is to spare.
+func (b *Bench) spend(since time.Time) { b.Spare = max(0, b.Spare-time.Since(since)) }
 
 func (b *Bench) bursts(ctx context.Context, s *series, name int64, how uint64, least int, lasting time.Duration) error {
 	n, fails, began := int(acts), 0, time.Now()

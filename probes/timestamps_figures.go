@@ -75,59 +75,71 @@ const changePause = 12 * time.Millisecond
 // changeThings renames a directory and makes an entry in it, and links a file, and looks at its times before and
 // after. Saw is the number of moments: 3 of the directory, and 2 of the file where links are not refused.
 func changeThings(e *race.Env, ev *race.Event) unix.Errno {
-	d, r, x, l := sideName(e, 'd'), sideName(e, 'r'), sideName(e, 'x'), sideName(e, 'l')
-	look := func(name *byte) unix.Errno {
-		var st unix.Statx_t
-		errno := race.Statx(e.Dir, name, &st)
-		w := e.Words(e.ID)[3*ev.Saw:]
-		w[0], w[1], w[2] = uint64(race.Nanos(st.Mtime)), uint64(race.Nanos(st.Ctime)), 0
-		if st.Mask&unix.STATX_BTIME != 0 {
-			w[2] = uint64(race.Nanos(st.Btime))
-		}
-		ev.Saw++
-		race.Sleep(changePause)
-		return errno
-	}
-	file := func(dir int, name *byte) unix.Errno {
-		fd, errno := race.Open(dir, name, unix.O_CREAT|unix.O_RDWR, 0o600)
-		race.Close(fd)
-		return errno
-	}
-	entry := func() unix.Errno {
-		fd, errno := race.Open(e.Dir, r, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if errno == 0 {
-			errno = file(fd, x)
-			race.Close(fd)
-		}
-		return errno
-	}
-	defer func() {
-		if fd, errno := race.Open(e.Dir, r, unix.O_RDONLY|unix.O_DIRECTORY, 0); errno == 0 {
-			race.Unlink(fd, x, 0)
-			race.Close(fd)
-		}
-		race.Unlink(e.Dir, d, unix.AT_REMOVEDIR)
-		race.Unlink(e.Dir, r, unix.AT_REMOVEDIR)
-		race.Unlink(e.Dir, x, 0)
-		race.Unlink(e.Dir, l, 0)
-	}()
+	c := changer{e: e, ev: ev, dir: sideName(e, 'd'), renamed: sideName(e, 'r'), file: sideName(e, 'x'), linked: sideName(e, 'l')}
+	defer c.clean()
 	for _, step := range []func() unix.Errno{
-		func() unix.Errno { return race.Mkdir(e.Dir, d, 0o700) },
-		func() unix.Errno { return look(d) },
-		func() unix.Errno { return race.Rename(e.Dir, d, r, 0) },
-		func() unix.Errno { return look(r) },
-		entry,
-		func() unix.Errno { return look(r) },
-		func() unix.Errno { return file(e.Dir, x) },
-		func() unix.Errno { return look(x) },
-		func() unix.Errno { return race.Link(e.Dir, x, l) },
-		func() unix.Errno { return look(x) },
+		func() unix.Errno { return race.Mkdir(e.Dir, c.dir, 0o700) },
+		func() unix.Errno { return c.look(c.dir) },
+		func() unix.Errno { return race.Rename(e.Dir, c.dir, c.renamed, 0) },
+		func() unix.Errno { return c.look(c.renamed) },
+		func() unix.Errno { return c.inRenamed(c.make) },
+		func() unix.Errno { return c.look(c.renamed) },
+		func() unix.Errno { return c.make(e.Dir) },
+		func() unix.Errno { return c.look(c.file) },
+		func() unix.Errno { return race.Link(e.Dir, c.file, c.linked) },
+		func() unix.Errno { return c.look(c.file) },
 	} {
 		if errno := step(); errno != 0 {
 			return errno
 		}
 	}
 	return 0
+}
+
+// A changer has the names of what is changed. The directory and the contender's own have a file of the same name.
+type changer struct {
+	e                          *race.Env
+	ev                         *race.Event
+	dir, renamed, file, linked *byte
+}
+
+// look records a moment, and waits until a change after it would show.
+func (c *changer) look(name *byte) unix.Errno {
+	var st unix.Statx_t
+	errno := race.Statx(c.e.Dir, name, &st)
+	w := c.e.Words(c.e.ID)[3*c.ev.Saw:]
+	w[0], w[1], w[2] = uint64(race.Nanos(st.Mtime)), uint64(race.Nanos(st.Ctime)), 0
+	if st.Mask&unix.STATX_BTIME != 0 {
+		w[2] = uint64(race.Nanos(st.Btime))
+	}
+	c.ev.Saw++
+	race.Sleep(changePause)
+	return errno
+}
+
+func (c *changer) make(dir int) unix.Errno {
+	fd, errno := race.Open(dir, c.file, unix.O_CREAT|unix.O_RDWR, 0o600)
+	if errno == 0 {
+		errno = race.Close(fd)
+	}
+	return errno
+}
+
+func (c *changer) inRenamed(do func(dir int) unix.Errno) unix.Errno {
+	fd, errno := race.Open(c.e.Dir, c.renamed, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if errno != 0 {
+		return errno
+	}
+	defer race.Close(fd)
+	return do(fd)
+}
+
+func (c *changer) clean() {
+	c.inRenamed(func(dir int) unix.Errno { return race.Unlink(dir, c.file, 0) })
+	race.Unlink(c.e.Dir, c.dir, unix.AT_REMOVEDIR)
+	race.Unlink(c.e.Dir, c.renamed, unix.AT_REMOVEDIR)
+	race.Unlink(c.e.Dir, c.file, 0)
+	race.Unlink(c.e.Dir, c.linked, 0)
 }
 
 // changes has a contender change things, and records what moved. What a filesystem with coarse times does not show is
