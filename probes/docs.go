@@ -31,6 +31,10 @@ func Docs() map[string]string {
 }
 
 func (p *Probe) page() string {
+	contested, holds := "contested ", "no violation in the contested rounds counted, with the bound printed beside it"
+	if p.Alone {
+		contested, holds = "", "no violation in the rounds counted, in which nobody races"
+	}
 	return fmt.Sprintf(`# %s
 
 **The promise.** %s
@@ -43,12 +47,12 @@ func (p *Probe) page() string {
 
 | verdict | it means | what to do |
 | --- | --- | --- |
-| holds | no violation in the contested rounds counted, with the bound printed beside it, at the scope named | rely on it at that scope, not at a wider one |
+| holds | %s, at the scope named | rely on it at that scope, not at a wider one |
 | broken | at least one violation was seen; the result file has its raw events | %s |
 | unsupported | the filesystem refuses the operation; the errno is named | %s |
 | hung | an operation did not come back within the deadline | look at the server, at the mount, and at dmesg: a claim here can wait for ever |
-| unproven | too few contested rounds, a control that did not fire, or errors; the reason is named | repeat with a larger budget, on an idle machine, with at least two CPUs |
-`, p.Name, p.Promise, p.Why, p.How, upperFirst(p.Control), p.Broken, p.Refused)
+| unproven | too few %srounds, a control that did not fire, or errors; the reason is named | repeat with a larger budget, on an idle machine, with at least two CPUs |
+`, p.Name, p.Promise, p.Why, p.How, upperFirst(p.Control), holds, p.Broken, p.Refused, contested)
 }
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -42,6 +42,7 @@ type evidence struct {
 	first      time.Duration  // from the start to the first violation
 	wins       []int          // by route
 	met        map[[2]int]int // contested rounds by the pair of routes that met, the lower first
+	parts      int            // of a control: each must fire; 0 is one
 }
 
 const (
@@ -99,6 +100,7 @@ var gravity = []string{
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
 	contentStale, touchLate, newNameLate, removedNameStays, oldFileStays, newEntryLate, removedInListing, unlinkIneffective,
+	routesDiffer, actsDiffer, timesStill, timesBack, coarseTimes, twins, unstableNumber, syncFails,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

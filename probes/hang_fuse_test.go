@@ -31,6 +31,8 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 		{"removing hangs", "unlink-race", one(sloppy.HangRemove)},
 		{"opening hangs", "path-agreement", func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 60) }},
 		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
+		{"the first stamp hangs", "timestamps", one(sloppy.HangOpen)},
+		{"removing hangs, in a succession", "inode-reuse", one(sloppy.HangRemove)},
 	}
 	if testing.Short() {
 		all = all[:2]

@@ -7,6 +7,7 @@
 package probes
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type Probe struct {
 	Control string // what is wrong with the positive control
 	Broken  string // what to do when the promise is broken
 	Refused string // what to do when the filesystem refuses the operation
+	Alone   bool   // nobody races: a round is one thing done, and each is evidence
 	Weight  int    // multiple of the time that a probe gets
 	Ops     []race.Op
 	Run     func(context.Context, *Bench, *result.Finding)
@@ -47,6 +49,10 @@ var All = []Probe{
 	visibility,
 	pathAgreement,
 	unlinkRace,
+	timestamps,
+	clockSkew,
+	inodeReuse,
+	durability,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.
@@ -95,7 +101,7 @@ func Run(ctx context.Context, p Probe, b Bench) result.Finding {
 		f.Control.Name = p.Control
 	}
 	f.DurationS = time.Since(began).Seconds()
-	f.Advice = advice(&p, &f)
+	f.Advice = cmp.Or(f.Advice, advice(&p, &f))
 	return f
 }
 

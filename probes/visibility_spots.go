@@ -141,7 +141,7 @@ func (p *place) prepare(e *race.Env) unix.Errno {
 	switch {
 	case errno != 0:
 	case p.what == touched:
-		errno = touch(e.Dir, p.file, oldTime)
+		errno = setTimes(e.Dir, p.file, oldTime)
 	case p.what == replaced:
 		errno = writeWhole(e.Dir, p.temp, unix.O_CREAT|unix.O_EXCL, newContent)
 	}
@@ -157,7 +157,7 @@ func (p *place) change(e *race.Env) unix.Errno {
 	case rewritten:
 		return writeWhole(e.Dir, p.file, 0, newContent)
 	case touched:
-		return touch(e.Dir, p.file, newTime)
+		return setTimes(e.Dir, p.file, newTime)
 	case removed:
 		return race.Unlink(e.Dir, p.file, 0)
 	}
@@ -187,7 +187,7 @@ func writeWhole(dir int, name *byte, flags int, content string) unix.Errno {
 	return errno
 }
 
-func touch(dir int, name *byte, seconds int64) unix.Errno {
+func setTimes(dir int, name *byte, seconds int64) unix.Errno {
 	fd, errno := race.Open(dir, name, unix.O_WRONLY, 0)
 	if errno != 0 {
 		return errno

@@ -28,7 +28,11 @@ func (p *page) finding(f *result.Finding) {
 
 func (p *page) figures(f *result.Finding) {
 	if c := f.Control; c != nil {
-		s := fmt.Sprintf("%s: %s contested rounds", c.Name, cmp.Or(fired(c), "none"))
+		what := "rounds"
+		if c.Contested > 0 {
+			what = "contested rounds"
+		}
+		s := fmt.Sprintf("%s: %s %s", c.Name, cmp.Or(fired(c), "none"), what)
 		if c.FirstS > 0 {
 			s += ", the first after " + span(c.FirstS)
 		}

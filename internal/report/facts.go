@@ -90,6 +90,9 @@ func idle() []string {
 		"dir_mode", "resuid", "resgid", "username", "domain", "size", "nr_inodes", "space_cache", "ssd", "discard", "subvolid", "subvol"}
 }
 
+// ofLocks are the classes of locks.
+var ofLocks = []string{"enforced", "local-only", "no-op"}
+
 // locks puts the options that switch locks off or make them local beside the measured answer.
 func locks(t *result.Target) string {
 	var told, measured []string
@@ -101,7 +104,7 @@ func locks(t *result.Target) string {
 		}
 	}
 	for i := range t.Findings {
-		if f := &t.Findings[i]; f.Class != "" {
+		if f := &t.Findings[i]; slices.Contains(ofLocks, f.Class) {
 			measured = append(measured, f.Promise+" "+verdict(f))
 		}
 	}

@@ -123,3 +123,13 @@ func TestCellsSayWhatTheEvidenceIs(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyClassesOfLocksAreMeasuredLocks(t *testing.T) {
+	target := result.Target{Findings: []result.Finding{
+		{Promise: "flock", Verdict: result.Holds, Scope: result.ScopeProcess, Class: "enforced"},
+		{Promise: "inode-reuse", Verdict: result.Holds, Scope: result.ScopeProcess, Class: "reused"},
+	}}
+	if got, want := locks(&target), "no mount option weakens them; measured: flock holds (process), enforced"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

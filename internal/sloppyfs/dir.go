@@ -305,6 +305,16 @@ func removeTree(dir int, name string) {
 
 func (m *mount) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 
+func (m *mount) FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+	switch {
+	case m.share.fires(DirSyncEINVAL):
+		return fuse.EINVAL
+	case m.share.fires(DirSyncEIO):
+		return fuse.EIO
+	}
+	return fuse.OK
+}
+
 func (m *mount) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	entries, err := m.names.listing(in.NodeId, m.share.has(ListingCached), func() ([]os.DirEntry, error) {
 		return os.ReadDir(path(m.nodes.fd(in.NodeId)))

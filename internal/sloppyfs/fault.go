@@ -75,12 +75,32 @@ const (
 	LockWaitersSleep        // a release wakes nobody
 	LocksSharedAreExclusive // a shared lock excludes another shared one
 
+	TimesCoarse    // times are whole multiples of 2 s
+	TimesTick      // times are whole multiples of 10 ms
+	TimesStill     // times are those of the share's beginning
+	TimesBackwards // a file's times go back by 10 s for each second that passes
+	TimesOfLook    // a file's times are those of the look
+	TouchIgnored   // a touch moves no time
+	TimesNotSet    // a time that is set is accepted, and not kept
+	TouchRefused   // EPERM
+	TouchSkewed    // a touch stamps with the client's clock, which is Skew ahead
+	ClientStamps   // every mount but the first stamps with its own clock, which is Skew ahead
+
+	InodesReused // each file has the inode number that the last one had
+
+	SyncEINVAL    // of files
+	DirSyncEINVAL // of directories
+	DirSyncEIO    // of directories
+
 	HangOpen   // open and create do not come back before Close
 	HangLock   // taking a lock does not
 	HangRemove // unlink and rmdir do not
 
 	faultCount
 )
+
+// Skew is how far ahead a wrong clock is.
+const Skew = 5 * time.Second
 
 // slow is how long a slow call takes.
 const slow = 15 * time.Millisecond

@@ -13,6 +13,7 @@ type mount struct {
 	fuse.RawFileSystem // ENOSYS for what is not here
 	share              *Share
 	at                 string
+	first              bool // of the share's mounts
 	server             *fuse.Server
 	nodes              *nodes
 	names              *names
@@ -98,6 +99,7 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		unix.Close(fd)
 		return fuse.Status(errno)
 	}
+	m.stamp(fd)
 	m.names.changed(in.NodeId, name)
 	known, err := unix.Open(path(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -148,6 +150,7 @@ func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32,
 		return uint32(len(data)), fuse.Status(m.share.writeLater(fd, append([]byte(nil), data...), int64(in.Offset)))
 	}
 	n, err := unix.Pwrite(fd, data, int64(in.Offset))
+	m.stamp(fd)
 	return uint32(max(n, 0)), fuse.Status(code(err))
 }
 
@@ -163,7 +166,12 @@ func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
 	return 0
 }
 
-func (m *mount) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }
+func (m *mount) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+	if m.share.fires(SyncEINVAL) {
+		return fuse.EINVAL
+	}
+	return fuse.OK
+}
 
 func (m *mount) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	m.mu.Lock()
@@ -198,21 +206,8 @@ func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 			return fuse.Status(code(err))
 		}
 	}
-	if errno := m.setTimes(p, in); errno != 0 {
+	if errno := m.setTimes(in, p); errno != 0 {
 		return fuse.Status(errno)
 	}
 	return m.attr(in.NodeId, out)
-}
-
-func (m *mount) setTimes(path string, in *fuse.SetAttrIn) unix.Errno {
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_OMIT}}
-	for i, get := range []func() (time.Time, bool){in.GetATime, in.GetMTime} {
-		if at, ok := get(); ok {
-			times[i] = unix.NsecToTimespec(at.UnixNano())
-		}
-	}
-	if m.share.has(TimesIgnored) {
-		return 0
-	}
-	return code(unix.UtimesNanoAt(unix.AT_FDCWD, path, times, 0))
 }

@@ -115,8 +115,12 @@ func (m *mount) fillAttr(st *unix.Stat_t, a *fuse.Attr) {
 		Atime: uint64(st.Atim.Sec), Atimensec: uint32(st.Atim.Nsec), Mtime: uint64(st.Mtim.Sec), Mtimensec: uint32(st.Mtim.Nsec),
 		Ctime: uint64(st.Ctim.Sec), Ctimensec: uint32(st.Ctim.Nsec), Owner: fuse.Owner{Uid: st.Uid, Gid: st.Gid},
 	}
-	if m.share.has(InodesUnstable) {
+	m.spoilTimes(a)
+	switch {
+	case m.share.has(InodesUnstable):
 		a.Ino = m.share.serial.Add(1)
+	case m.share.has(InodesReused) && a.Mode&unix.S_IFMT == unix.S_IFREG:
+		a.Ino = 1 // all have it, which is the same where there is one file at a time
 	}
 	if m.share.has(ModesFixed) {
 		switch a.Mode & unix.S_IFMT {

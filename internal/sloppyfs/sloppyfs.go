@@ -29,6 +29,7 @@ type Share struct {
 	late     sync.WaitGroup // what is done a moment after the call
 	replaced sync.Map       // of places where a rename found something
 	serial   atomic.Uint64
+	began    time.Time
 }
 
 // planted is a fault and its occasions.
@@ -43,7 +44,7 @@ func New(dir string, faults ...Fault) (*Share, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	s := &Share{dir: dir, root: root, closed: make(chan struct{}), locks: newLockTable()}
+	s := &Share{dir: dir, root: root, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
 	for _, f := range faults {
 		s.Plant(f, 1)
 	}
@@ -79,7 +80,7 @@ func (s *Share) firesOn(f Fault, c Call) bool {
 
 // Mount mounts the share. The directory must exist.
 func (s *Share) Mount(at string) error {
-	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, nodes: newNodes(s.root), handles: map[uint64]*handle{}, names: newNames()}
+	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0, nodes: newNodes(s.root), handles: map[uint64]*handle{}, names: newNames()}
 	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
 		FsName: s.dir, Name: "sloppyfs", DirectMountStrict: true,
 		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.has(ContentCached),

@@ -33,7 +33,7 @@ func TestTheBottomLineComesFirst(t *testing.T) {
 		{"not all tested", shared(), func(x *result.Target) { without(x, "timestamps"); set(x, "flock", result.Broken, "", "no-winner") },
 			"No protocol is shown to be safe. Not here: flock-held, flock-reread: flock is broken here: no-winner. " +
 				"Unproven: generations, generations-linked, quarantine: not tested: timestamps. " +
-				"To change: There is no probe of timestamps yet: keep claims on a local filesystem of one machine, or find out by other means."},
+				"To change: Survey with all probes."},
 		{"two scopes", shared(), func(x *result.Target) { set(x, "mkdir", result.Holds, "").Scope = result.ScopeProcess },
 			"Use generations between mounts of one client (scope mount); generations-linked, quarantine (scope process), flock-held and flock-reread are safe, too."},
 		{"nothing holds", good(), func(x *result.Target) {

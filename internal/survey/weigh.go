@@ -77,12 +77,20 @@ func (c *joint) holds(f *result.Finding) {
 // needs evidence, as ever.
 func (c *joint) survives(f *result.Finding) {
 	text := state(f) + ", which " + c.spec.Name + " survives"
-	if f.Contested < enoughRounds || f.Control != nil && f.Control.Violations == 0 {
-		text += fmt.Sprintf(", but that nothing else is wrong is not shown by %d contested rounds", f.Contested)
+	if n, what := evidence(f); n < enoughRounds || f.Control != nil && f.Control.Violations == 0 {
+		text += fmt.Sprintf(", but that nothing else is wrong is not shown by %d %s", n, what)
 		c.unproven = append(c.unproven, c.remark(f, text))
 		return
 	}
 	c.clear = append(c.clear, c.remark(f, text))
+}
+
+// evidence is how many rounds of a finding count: those that were contested, where contenders race.
+func evidence(f *result.Finding) (n int, what string) {
+	if p, ok := probes.Find(f.Promise); ok && p.Alone {
+		return f.Rounds, "rounds"
+	}
+	return f.Contested, "contested rounds"
 }
 
 // untested judges the promises that there is no finding of.

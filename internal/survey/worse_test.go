@@ -64,7 +64,9 @@ func anything(rng *rand.Rand) *result.Target {
 }
 
 // unprove leaves a finding that could not have said anything else.
-func unprove(f *result.Finding) { f.Verdict, f.Contested, f.Kinds = result.Unproven, 12, nil }
+func unprove(f *result.Finding) {
+	f.Verdict, f.Rounds, f.Contested, f.Kinds = result.Unproven, 12, 12, nil
+}
 
 func breakIt(rng *rand.Rand, f *result.Finding) {
 	f.Verdict = result.Broken
@@ -104,7 +106,7 @@ func worsenFinding(rng *rand.Rand, f *result.Finding) {
 	case how == 1 && f.Verdict != result.Broken:
 		f.Verdict = []result.Verdict{result.Unsupported, result.Hung}[rng.IntN(2)]
 	case how == 2 && f.Verdict == result.Broken:
-		f.Contested = 0
+		f.Rounds, f.Contested = 0, 0
 	case how == 3 && f.Verdict == result.Broken:
 		f.Control = &result.Control{Rounds: 50, Contested: 40}
 	default:
