@@ -93,6 +93,7 @@ var gravity = []string{
 	severalWinners, takenNameGiven, lostUpdate, othersObject, changedByLoser, loserRobbed, objectVanished,
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
+	namesMerged, nameRefused,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

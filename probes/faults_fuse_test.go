@@ -139,6 +139,16 @@ var lockFaults = []planted{
 	{"a shared lock is exclusive", 1, one(sloppy.LocksSharedAreExclusive), "lock-release", broken, "", []string{sharedRefused}, ""},
 }
 
+var nameFaults = []planted{
+	{"names are cut off", 1, one(sloppy.NamesCut), "names", broken, "", []string{namesMerged}, "are one name"},
+	{"names are cut off", 2, one(sloppy.NamesCut), "names", broken, "", []string{namesMerged}, "are one name"},
+	{"long names are refused", 1, one(sloppy.NamesTiny), "names", broken, "", []string{nameRefused}, "ENAMETOOLONG"},
+	{"names of 143 bytes are enough", 1, one(sloppy.NamesShort), "names", holds, "", nil, ""},
+	{"case is folded", 1, one(sloppy.NamesFoldCase), "names", holds, foldsCase, nil, ""},
+	{"names are normalised", 1, one(sloppy.NamesNormalised), "names", holds, "", nil, ""},
+	{"dots are dropped", 1, one(sloppy.NamesDropEnd), "names", holds, "", nil, ""},
+}
+
 // What looks like a fault, and breaks no promise.
 var noFaults = []planted{
 	{"names found absent are cached", 2, one(sloppy.NegativeCached), "excl-create", holds, "", nil, ""},
@@ -158,7 +168,7 @@ var noFaults = []planted{
 	{"an I/O error now and then", 2, func(s *sloppy.Share) { s.Plant(sloppy.WinnerToldEIO, 5, sloppy.CreateNew) }, "excl-create", holds, "", nil, ""},
 }
 
-var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, noFaults}
+var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, nameFaults, noFaults}
 
 func TestEveryKindOfViolationHasAFault(t *testing.T) {
 	for _, kind := range gravity {

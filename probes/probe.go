@@ -44,6 +44,7 @@ var All = []Probe{
 	ofdLock,
 	lockRelease,
 	lockCoherence,
+	names,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.

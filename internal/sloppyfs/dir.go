@@ -11,6 +11,10 @@ import (
 )
 
 func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	name, errno := m.share.spelt(name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
 	at := entryName{in.NodeId, name}
 	if fd, cached := m.names.get(at); cached && fd < 0 {
 		return fuse.ENOENT
@@ -45,6 +49,14 @@ func (s *Share) before(c Call) unix.Errno {
 	return 0
 }
 
+// makes is before, and the name as the share keeps it.
+func (s *Share) makes(c Call, name string) (string, unix.Errno) {
+	if errno := s.before(c); errno != 0 {
+		return name, errno
+	}
+	return s.spelt(name)
+}
+
 // after spoils what was made.
 func (s *Share) after(c Call, undo func()) unix.Errno {
 	switch {
@@ -75,7 +87,8 @@ func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fus
 
 func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	s, dir := m.share, m.nodes.fd(in.NodeId)
-	if errno := s.before(Mkdir); errno != 0 {
+	name, errno := s.makes(Mkdir, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
 	err := unix.Mkdirat(dir, name, in.Mode)
@@ -96,10 +109,11 @@ func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name strin
 	if s.fires(SymlinkRefused) {
 		return fuse.EPERM
 	}
-	if errno := s.before(Symlink); errno != 0 {
+	name, errno := s.makes(Symlink, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	errno := s.place(dir, name, SymlinkNotAtomic, func(at string) error { return unix.Symlinkat(target, dir, at) })
+	errno = s.place(dir, name, SymlinkNotAtomic, func(at string) error { return unix.Symlinkat(target, dir, at) })
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
@@ -111,11 +125,12 @@ func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	if s.fires(LinkRefused) {
 		return fuse.EPERM
 	}
-	if errno := s.before(Link); errno != 0 {
+	name, errno := s.makes(Link, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
 	from := path(m.nodes.fd(in.Oldnodeid))
-	errno := s.place(dir, name, LinkNotAtomic, func(at string) error {
+	errno = s.place(dir, name, LinkNotAtomic, func(at string) error {
 		if s.has(LinkCopies) {
 			return copyTo(dir, from, at)
 		}
@@ -192,6 +207,10 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 	if m.share.fires(HangRemove) {
 		return m.hang()
 	}
+	name, errno := m.share.spelt(name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
 	err := unix.Unlinkat(m.nodes.fd(dir), name, flags)
 	if err == nil {
 		m.names.changed(dir, name)
@@ -204,8 +223,12 @@ func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fu
 	if flags != 0 && s.has(RenameFlagsRefused) {
 		return fuse.EINVAL
 	}
+	name, errno := s.spelt(name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
 	c := renameCall(dir, name, flags)
-	if errno := s.before(c); errno != 0 {
+	if to, errno = s.makes(c, to); errno != 0 {
 		return fuse.Status(errno)
 	}
 	if errno := s.rename(dir, name, toDir, to, flags); errno != 0 {

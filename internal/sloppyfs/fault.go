@@ -53,6 +53,14 @@ const (
 	ModesFixed     // 0644 and 0755, whatever was asked for
 	InodesUnstable // an object has another inode number at each look-up
 
+	NamesFoldCase   // names that differ in case are one, beyond ASCII too
+	NamesNormalised // names are kept in Unicode's composed form
+	NamesDropEnd    // dots and spaces at the end of a name are dropped
+	NamesReserved   // EINVAL for the characters that Windows forbids
+	NamesShort      // ENAMETOOLONG beyond 143 bytes, as eCryptfs
+	NamesTiny       // ENAMETOOLONG beyond 100 bytes
+	NamesCut        // what is beyond 68 bytes of a name is dropped
+
 	LinkRefused        // EPERM
 	SymlinkRefused     // EPERM
 	RenameFlagsRefused // EINVAL

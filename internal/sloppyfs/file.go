@@ -86,7 +86,8 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if in.Flags&unix.O_EXCL != 0 {
 		c = CreateNew
 	}
-	if errno := s.before(c); errno != 0 {
+	name, errno := s.makes(c, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
 	dir := m.nodes.fd(in.NodeId)
