@@ -94,6 +94,7 @@ var gravity = []string{
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
 	namesMerged, nameRefused,
+	takenEmptied, goneRemoved, doneAnyway, deniedForTaken, wrongForTaken, unlinkDenied,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

@@ -149,6 +149,26 @@ var nameFaults = []planted{
 	{"dots are dropped", 1, one(sloppy.NamesDropEnd), "names", holds, "", nil, ""},
 }
 
+// A mount that remembers a name as absent, or as present, asks the server, where one that looks is answered by the VFS.
+var errnoFaults = []planted{
+	{"EPERM for a taken name", 2, each(sloppy.TakenToldEPERM, sloppy.NegativeCached), "errno-table", broken, "", []string{deniedForTaken}, "was told that it may not (EPERM), where EEXIST is meant"},
+	{"EPERM to mkdir only", 2, func(s *sloppy.Share) {
+		s.Plant(sloppy.TakenToldEPERM, 1, sloppy.Mkdir)
+		s.Plant(sloppy.NegativeCached, 1)
+	}, "errno-table", broken, "", []string{deniedForTaken}, "mkdir onto a file"},
+	{"one mount hides that: the VFS answers", 1, each(sloppy.TakenToldEPERM, sloppy.NegativeCached), "errno-table", holds, "", nil, ""},
+	{"ENOENT for a taken name", 2, each(sloppy.TakenToldENOENT, sloppy.NegativeCached), "errno-table", broken, "", []string{wrongForTaken}, "was told (ENOENT)"},
+	{"a taken name is given away", 2, each(sloppy.ExclDropped, sloppy.NegativeCached), "errno-table", broken, "", []string{takenNameGiven, wrongForTaken}, ""},
+	{"a create that fails truncates", 2, each(sloppy.LoserTruncates, sloppy.NegativeCached), "errno-table", broken, "", []string{takenEmptied}, "emptied it"},
+	{"a symlink that fails replaces", 2, each(sloppy.LoserReplaces, sloppy.NegativeCached), "errno-table", broken, "", []string{changedByLoser}, "changed it"},
+	{"what is gone is removed", 2, each(sloppy.GoneRemoved, sloppy.PositiveCached), "errno-table", broken, "", []string{goneRemoved}, "unlink of what another has removed succeeded"},
+	{"rmdir removes what is not empty", 1, one(sloppy.RmdirRemovesFull), "errno-table", broken, "", []string{doneAnyway}, "rmdir of a non-empty directory"},
+	{"unlink is denied, rename is not", 1, one(sloppy.UnlinkDenied), "errno-table", broken, "", []string{unlinkDenied}, ""},
+	{"links are refused", 1, one(sloppy.LinkRefused), "errno-table", holds, "", nil, ""},
+	{"names are remembered", 2, each(sloppy.NegativeCached, sloppy.PositiveCached), "errno-table", holds, "", nil, ""},
+	{"permission bits are fixed", 1, one(sloppy.ModesFixed), "errno-table", holds, "", nil, ""},
+}
+
 // What looks like a fault, and breaks no promise.
 var noFaults = []planted{
 	{"names found absent are cached", 2, one(sloppy.NegativeCached), "excl-create", holds, "", nil, ""},
@@ -168,7 +188,7 @@ var noFaults = []planted{
 	{"an I/O error now and then", 2, func(s *sloppy.Share) { s.Plant(sloppy.WinnerToldEIO, 5, sloppy.CreateNew) }, "excl-create", holds, "", nil, ""},
 }
 
-var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, nameFaults, noFaults}
+var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, nameFaults, errnoFaults, noFaults}
 
 func TestEveryKindOfViolationHasAFault(t *testing.T) {
 	for _, kind := range gravity {

@@ -45,6 +45,7 @@ var All = []Probe{
 	lockRelease,
 	lockCoherence,
 	names,
+	errnoTable,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.

@@ -57,6 +57,17 @@ func (s *Share) makes(c Call, name string) (string, unix.Errno) {
 	return s.spelt(name)
 }
 
+// taken is what is told about a name that another has.
+func (s *Share) taken(c Call, err error) unix.Errno {
+	switch {
+	case err == unix.EEXIST && s.firesOn(TakenToldEPERM, c):
+		return unix.EPERM
+	case err == unix.EEXIST && s.firesOn(TakenToldENOENT, c):
+		return unix.ENOENT
+	}
+	return code(err)
+}
+
 // after spoils what was made.
 func (s *Share) after(c Call, undo func()) unix.Errno {
 	switch {
@@ -99,9 +110,21 @@ func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fus
 		err = nil
 	}
 	if err != nil {
-		return fuse.Status(code(err))
+		return fuse.Status(s.taken(Mkdir, err))
 	}
 	return m.made(Mkdir, in.NodeId, name, out)
+}
+
+// Mknod makes fifos and the like.
+func (m *mount) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+	name, errno := m.share.makes(Create, name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
+	if err := unix.Mknodat(m.nodes.fd(in.NodeId), name, in.Mode, int(in.Rdev)); err != nil {
+		return fuse.Status(code(err))
+	}
+	return m.made(Create, in.NodeId, name, out)
 }
 
 func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
@@ -115,7 +138,7 @@ func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name strin
 	}
 	errno = s.place(dir, name, SymlinkNotAtomic, func(at string) error { return unix.Symlinkat(target, dir, at) })
 	if errno != 0 {
-		return fuse.Status(errno)
+		return fuse.Status(s.taken(Symlink, errno))
 	}
 	return m.made(Symlink, in.NodeId, name, out)
 }
@@ -137,7 +160,7 @@ func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 		return unix.Linkat(unix.AT_FDCWD, from, dir, at, unix.AT_SYMLINK_FOLLOW)
 	})
 	if errno != 0 {
-		return fuse.Status(errno)
+		return fuse.Status(s.taken(Link, errno))
 	}
 	return m.made(Link, in.NodeId, name, out)
 }
@@ -211,7 +234,17 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
+	if flags == 0 && m.share.fires(UnlinkDenied) {
+		return fuse.EPERM
+	}
 	err := unix.Unlinkat(m.nodes.fd(dir), name, flags)
+	switch {
+	case err == unix.ENOENT && m.share.fires(GoneRemoved):
+		err = nil
+	case err == unix.ENOTEMPTY && m.share.fires(RmdirRemovesFull):
+		removeTree(m.nodes.fd(dir), name)
+		err = nil
+	}
 	if err == nil {
 		m.names.changed(dir, name)
 	}

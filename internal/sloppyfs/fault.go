@@ -44,6 +44,12 @@ const (
 	NoSpace           // (Call) ENOSPC
 	Slow              // (Call) it takes a while
 
+	TakenToldEPERM   // (Call) EPERM in place of EEXIST
+	TakenToldENOENT  // (Call) ENOENT in place of EEXIST
+	GoneRemoved      // unlink and rmdir of what is gone succeed
+	RmdirRemovesFull // rmdir of a directory that is not empty removes it
+	UnlinkDenied     // EPERM for unlink; rename is allowed
+
 	NegativeCached // a mount that found a name absent goes on saying so until it makes it itself
 	PositiveCached // a mount that found a name present goes on saying so until it removes it itself
 	ContentCached  // the kernel keeps content and attributes

@@ -92,7 +92,9 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	}
 	dir := m.nodes.fd(in.NodeId)
 	fd, errno := s.create(dir, name, in.Flags, in.Mode)
-	if errno == 0 {
+	if errno != 0 {
+		errno = s.taken(c, errno)
+	} else {
 		errno = s.after(c, func() { unix.Unlinkat(dir, name, 0) })
 	}
 	if errno != 0 {
@@ -124,9 +126,9 @@ func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errn
 	case err == nil:
 		return fd, code(unix.Fchmod(fd, mode&0o7777))
 	case err == unix.EEXIST && !exclusive:
-		fd, err = unix.Openat(dir, name, openFlags(flags), 0)
+		fd, err = unix.Openat(dir, name, openFlags(flags)|unix.O_NONBLOCK, 0) // a fifo would wait for a reader
 	case err == unix.EEXIST && s.fires(LoserTruncates):
-		if fd, e := unix.Openat(dir, name, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0); e == nil {
+		if fd, e := unix.Openat(dir, name, unix.O_WRONLY|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); e == nil {
 			unix.Close(fd)
 		}
 	}
@@ -186,11 +188,16 @@ func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
 	return fuse.Status(errno)
 }
 
-// SetAttr changes size and mode. Owner and times are nothing that a claim rests on.
+// SetAttr changes size, owner and mode. Times are nothing that a claim rests on.
 func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	p := path(m.nodes.fd(in.NodeId))
 	if size, ok := in.GetSize(); ok {
 		if err := unix.Truncate(p, int64(size)); err != nil {
+			return fuse.Status(code(err))
+		}
+	}
+	if uid, ok := in.GetUID(); ok {
+		if err := unix.Chown(p, int(uid), -1); err != nil {
 			return fuse.Status(code(err))
 		}
 	}
