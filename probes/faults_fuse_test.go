@@ -139,6 +139,22 @@ var lockFaults = []planted{
 	{"a shared lock is exclusive", 1, one(sloppy.LocksSharedAreExclusive), "lock-release", broken, "", []string{sharedRefused}, ""},
 }
 
+var ruleFaults = []planted{
+	{"a close drops other locks", 1, one(sloppy.LocksDroppedByClose), "lock-rules", broken, "", []string{lockDropped}, "flock, another descriptor of the file is closed"},
+	{"a close drops other locks", 2, one(sloppy.LocksDroppedByClose), "lock-rules", broken, "", []string{lockDropped}, ""},
+	{"locks belong to processes", 1, one(sloppy.LocksOfProcesses), "lock-rules", broken, "", []string{lockDropped}, "flock, two descriptors in one process: both were granted"},
+	{"locks are not converted", 1, one(sloppy.LocksNotConverted), "lock-rules", broken, "", []string{lockWithheld}, "a shared lock made exclusive"},
+	{"few locks", 1, one(sloppy.LocksFew), "lock-rules", broken, "", []string{tooFewLocks}, "the lock after 100 was refused with ENOLCK"},
+	{"flock is emulated", 1, one(sloppy.FlockByFcntl), "lock-rules", holds, emulated, nil, ""},
+	{"locks outlive their holder", 1, one(sloppy.LocksOutliveHolder), "lock-rules", broken, "", []string{lockWithheld}, "posix-lock, "},
+	{"a shared lock is exclusive", 1, one(sloppy.LocksSharedAreExclusive), "lock-rules", broken, "", []string{lockWithheld}, "an exclusive lock made shared"},
+	{"locks are granted to everybody", 1, one(sloppy.LocksGranted), "lock-rules", unproven, "", nil, nothingExcludes},
+	{"locks are local to a mount", 2, one(sloppy.LocksLocal), "lock-rules", unproven, "", nil, nothingExcludes},
+	{"locks are local to a mount", 1, one(sloppy.LocksLocal), "lock-rules", holds, "", nil, ""},
+	{"locks are refused", 1, one(sloppy.LocksENOLCK), "lock-rules", unsupported, "", nil, "ENOLCK"},
+	{"locks are refused", 1, one(sloppy.LocksENOSYS), "lock-rules", unsupported, "", nil, "ENOSYS"},
+}
+
 var nameFaults = []planted{
 	{"names are cut off", 1, one(sloppy.NamesCut), "names", broken, "", []string{namesMerged}, "are one name"},
 	{"names are cut off", 2, one(sloppy.NamesCut), "names", broken, "", []string{namesMerged}, "are one name"},
@@ -188,7 +204,7 @@ var noFaults = []planted{
 	{"an I/O error now and then", 2, func(s *sloppy.Share) { s.Plant(sloppy.WinnerToldEIO, 5, sloppy.CreateNew) }, "excl-create", holds, "", nil, ""},
 }
 
-var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, nameFaults, errnoFaults, noFaults}
+var allFaults = [][]planted{exclusionFaults, replyFaults, contentFaults, refusals, lockFaults, ruleFaults, nameFaults, errnoFaults, noFaults}
 
 func TestEveryKindOfViolationHasAFault(t *testing.T) {
 	for _, kind := range gravity {
@@ -218,7 +234,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 
 // waitsInVain says of a fault that each experiment will wait as long as it may.
 func (p *planted) waitsInVain() bool {
-	return slices.Contains(p.kinds, lockOutlives) || slices.Contains(p.kinds, waiterAsleep)
+	return slices.Contains(p.kinds, lockOutlives) || slices.Contains(p.kinds, waiterAsleep) || slices.Contains(p.kinds, lockWithheld)
 }
 
 // check runs the probe and compares the finding.

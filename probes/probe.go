@@ -46,6 +46,7 @@ var All = []Probe{
 	lockCoherence,
 	names,
 	errnoTable,
+	lockRules,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.

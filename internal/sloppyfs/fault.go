@@ -80,6 +80,12 @@ const (
 	LockWaitersSleep        // a release wakes nobody
 	LocksSharedAreExclusive // a shared lock excludes another shared one
 
+	LocksDroppedByClose // a close drops what is locked through any other open file of the same file
+	LocksOfProcesses    // a flock belongs to a process: two descriptors in it do not conflict
+	LocksNotConverted   // a shared lock is in the way of its own holder who wants it exclusive
+	LocksFew            // ENOLCK from the 101st holder of a file on
+	FlockByFcntl        // EBADF for an exclusive flock on a read-only descriptor, and a shared one on a write-only
+
 	HangOpen   // open and create do not come back before Close
 	HangLock   // taking a lock does not
 	HangRemove // unlink and rmdir do not

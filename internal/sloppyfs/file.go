@@ -24,8 +24,9 @@ type mount struct {
 
 // A handle is an open file.
 type handle struct {
-	fd  int
-	ino uint64
+	fd     int
+	ino    uint64
+	access int // O_RDONLY, O_WRONLY or O_RDWR
 }
 
 func (m *mount) handle(fh uint64) *handle {
@@ -35,7 +36,7 @@ func (m *mount) handle(fh uint64) *handle {
 }
 
 // opened makes a handle of a descriptor.
-func (m *mount) opened(fd int, out *fuse.OpenOut) fuse.Status {
+func (m *mount) opened(fd int, flags uint32, out *fuse.OpenOut) fuse.Status {
 	st, errno := status(fd)
 	if errno != 0 {
 		unix.Close(fd)
@@ -44,7 +45,7 @@ func (m *mount) opened(fd int, out *fuse.OpenOut) fuse.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	m.handles[m.last] = &handle{fd, st.Ino}
+	m.handles[m.last] = &handle{fd, st.Ino, int(flags) & unix.O_ACCMODE}
 	out.Fh, out.OpenFlags = m.last, fuse.FOPEN_DIRECT_IO
 	if m.share.has(ContentCached) {
 		out.OpenFlags = fuse.FOPEN_KEEP_CACHE
@@ -74,7 +75,7 @@ func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 	if err != nil {
 		return fuse.Status(code(err))
 	}
-	return m.opened(fd, out)
+	return m.opened(fd, in.Flags, out)
 }
 
 func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
@@ -111,7 +112,7 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		unix.Close(fd)
 		return st
 	}
-	return m.opened(fd, &out.OpenOut)
+	return m.opened(fd, in.Flags, &out.OpenOut)
 }
 
 // create opens or makes a file with exactly the mode asked for. The descriptor is -1 after an error.
