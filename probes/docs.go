@@ -43,12 +43,34 @@ func (p *Probe) page() string {
 
 | verdict | it means | what to do |
 | --- | --- | --- |
-| holds | no violation in the contested rounds counted, with the bound printed beside it, at the scope named | rely on it at that scope, not at a wider one |
+| holds | %s, at the scope named | rely on it at that scope, not at a wider one |
 | broken | at least one violation was seen; the result file has its raw events | %s |
 | unsupported | the filesystem refuses the operation; the errno is named | %s |
 | hung | an operation did not come back within the deadline | look at the server, at the mount, and at dmesg: a claim here can wait for ever |
-| unproven | too few contested rounds, a control that did not fire, or errors; the reason is named | repeat with a larger budget, on an idle machine, with at least two CPUs |
-`, p.Name, p.Promise, p.Why, p.How, upperFirst(p.Control), p.Broken, p.Refused)
+| unproven | %s, a control that did not fire, or errors; the reason is named | %s |
+`, p.Name, p.Promise, p.Why, p.How, upperFirst(p.Control), p.evidence(), p.Broken, p.Refused, p.lacking(), p.again())
+}
+
+// evidence is what a verdict of holds rests on, lacking what one of unproven lacks, and again how to get it.
+func (p *Probe) evidence() string {
+	if p.Scripted {
+		return "each check gave what it must; there is no race, and so no rate to bound"
+	}
+	return "no violation in the contested rounds counted, with the bound printed beside it"
+}
+
+func (p *Probe) lacking() string {
+	if p.Scripted {
+		return "a check that could not be made"
+	}
+	return "too few contested rounds"
+}
+
+func (p *Probe) again() string {
+	if p.Scripted {
+		return "look at the errors named, and repeat"
+	}
+	return "repeat with a larger budget, on an idle machine, with at least two CPUs"
 }
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -94,7 +94,7 @@ var gravity = []string{
 	contentTorn, contentEmpty, nameAbsent, staleHandle, successDenied, takenButAbsent, noWinner, releasedStaysTaken,
 	lockOutlives, waiterAsleep, sharedRefused,
 	namesMerged, nameRefused,
-	lockDropped, lockWithheld, tooFewLocks,
+	lockDropped, lockWithheld, tooFewLocks, staysFull,
 	takenEmptied, goneRemoved, doneAnyway, deniedForTaken, wrongForTaken, unlinkDenied,
 }
 

@@ -54,6 +54,7 @@ const (
 	PositiveCached // a mount that found a name present goes on saying so until it removes it itself
 	ContentCached  // the kernel keeps content and attributes
 	WritesDelayed  // a write is accepted and done later, after the close too
+	WritesDropped  // a write that the full disk refuses is accepted
 	OpenStale      // open of an existing file gives ESTALE
 	LinkCopies     // a hard link is a copy: another inode, link count 1
 	ModesFixed     // 0644 and 0755, whatever was asked for

@@ -232,7 +232,7 @@ func absolute(paths []string) []string {
 // all runs the probes and then the bench, which has a third of the time at least, and joins what they found. Some probes
 // alone are no ground for a verdict on a protocol.
 func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
-	o.Progress.Target(t.Name, len(o.chosen())+len(o.workloads()))
+	o.Progress.Target(t.Name, len(o.chosen(t))+len(o.workloads()))
 	if o.BenchOnly {
 		return o.bench(ctx, line, w, t, until)
 	}
@@ -252,7 +252,7 @@ func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *resul
 
 // probe runs the probes in their order.
 func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
-	all := o.chosen()
+	all := o.chosen(t)
 	weights := 0
 	for _, p := range all {
 		weights += max(1, p.Weight)
@@ -277,22 +277,6 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 	return nil
 }
 
-func (o *Options) chosen() []probes.Probe {
-	if o.BenchOnly {
-		return nil
-	}
-	if len(o.Config.Probes) == 0 {
-		return probes.All
-	}
-	var chosen []probes.Probe
-	for _, p := range probes.All {
-		if slices.Contains(o.Config.Probes, p.Name) {
-			chosen = append(chosen, p)
-		}
-	}
-	return chosen
-}
-
 // one runs a probe in a directory of its own.
 func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *result.Target, p probes.Probe, per, spare time.Duration) (result.Finding, error) {
 	if per <= 0 {
@@ -303,7 +287,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 		c := &o.Config
 		f = probes.Run(ctx, p, probes.Bench{
 			Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: o.contenders(len(dirs)), Rounds: c.Rounds, Time: per, Spare: spare,
-			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait,
+			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait, Disposable: o.disposable(t),
 		})
 	})
 	return f, err
