@@ -182,10 +182,22 @@ func (o *Options) prepare(t *result.Target, host result.Host, routes []string) (
 		t.Routes = append(t.Routes, route)
 	}
 	t.Scope, t.ScopeWhy = facts.Scope(host, t.Routes)
+	o.surroundings(t, &host)
 	for _, note := range removeLeftOvers(routes[0]) {
 		o.Progress.Note(note)
 	}
 	return makeWorkdir(absolute(routes))
+}
+
+// surroundings warns of what endangers claims in a place, whatever its filesystem keeps.
+func (o *Options) surroundings(t *result.Target, host *result.Host) {
+	for i := range t.Routes {
+		for _, w := range facts.Warnings(&t.Routes[i], host) {
+			if !slices.Contains(t.Warnings, w) {
+				o.warn(t, w)
+			}
+		}
+	}
 }
 
 // within bounds what this process itself does in the target. A call that hangs is left behind with its thread.
