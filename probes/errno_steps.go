@@ -41,6 +41,7 @@ const (
 	stepLook = "errno-look"
 	stepDrop = "errno-drop" // removes the thing
 	stepTidy = "errno-tidy"
+	stepLast = "errno-look-and-tidy"
 )
 
 var errnoCalls = []struct {
@@ -78,6 +79,11 @@ func errnoOps() []race.Op {
 		inCell(stepLook, lookAtThing),
 		inCell(stepDrop, func(e *race.Env, _ *race.Event) unix.Errno { return race.Unlink(e.FD[cellFd], cString(theName), 0) }),
 		inCell(stepTidy, func(e *race.Env, _ *race.Event) unix.Errno { return tidyCell(e) }),
+		inCell(stepLast, func(e *race.Env, ev *race.Event) unix.Errno {
+			errno := lookAtThing(e, ev)
+			tidyCell(e)
+			return errno
+		}),
 	}
 	for _, c := range errnoCalls {
 		ops = append(ops, inCell("errno-"+c.call, func(e *race.Env, _ *race.Event) unix.Errno {

@@ -214,23 +214,27 @@ func (b *Bench) cell(ctx context.Context, p [2]int, c *cell) (s *script, got cel
 	s = b.script(ctx)
 	s.round.Phase = race.Step
 	got.dir = s.do(maker, stepDir, uint64(c.dir)|arg)
-	if got.dir.Errno == 0 {
-		if c.onto() {
-			s.do(caller, stepLook, thing) // nothing is there yet: what the caller remembers of that must not matter
-		}
+	if got.dir.Errno != 0 {
+		s.do(maker, stepTidy, 0)
+		return s, got
+	}
+	if c.onto() && b.Routes > 1 {
+		s.do(caller, stepLook, thing) // nothing is there yet: what the caller remembers of that must not matter
+	}
+	if c.thing != aNothing {
 		got.set = s.do(maker, stepSet, thing)
 	}
-	if got.dir.Errno == 0 && got.set.Errno == 0 {
-		if c.thing == aGone {
-			s.do(caller, stepLook, thing)
-			got.drop = s.do(maker, stepDrop, thing)
-		}
-		got.did = s.do(caller, "errno-"+c.call, arg)
-		got.after = s.do(maker, stepLook, thing)
-		if c.call == callUnlink && got.did.Errno != 0 {
-			got.away, got.tried = s.do(caller, "errno-"+callMoveAway, arg), true
-		}
+	if c.thing == aGone && got.set.Errno == 0 {
+		s.do(caller, stepLook, thing)
+		got.drop = s.do(maker, stepDrop, thing)
 	}
+	got.did = s.do(caller, "errno-"+c.call, arg)
+	if c.call != callUnlink || got.did.Errno == 0 {
+		got.after = s.do(maker, stepLast, thing)
+		return s, got
+	}
+	got.after = s.do(maker, stepLook, thing)
+	got.away, got.tried = s.do(caller, "errno-"+callMoveAway, arg), true
 	s.do(maker, stepTidy, 0)
 	return s, got
 }

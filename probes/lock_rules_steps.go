@@ -111,8 +111,8 @@ func ruleStep(name string, do func(*race.Env, ruleArg, *race.Event) unix.Errno) 
 func lockMany(e *race.Env, a ruleArg, ev *race.Event) (errno unix.Errno) {
 	var fds []int
 	for ev.Saw < manyLocks && errno == 0 {
-		fd := e.FD[firstFd]
 		if lockKinds[a.kind].name == "flock" {
+			var fd int
 			if fd, errno = race.Open(e.Dir, e.Name(), unix.O_RDWR, 0); errno != 0 {
 				break
 			}
