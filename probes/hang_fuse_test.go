@@ -27,6 +27,9 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 		{"locking hangs", "flock", one(sloppy.HangLock)},
 		{"removing hangs", "publish", one(sloppy.HangRemove)},
 		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
+		{"removing hangs in a script", "errno-table", one(sloppy.HangRemove)},
+		{"opening hangs in a script", "names", one(sloppy.HangOpen)},
+		{"locking hangs in a script", "lock-rules", one(sloppy.HangLock)},
 	}
 	if testing.Short() {
 		all = all[:2]

@@ -27,18 +27,19 @@ func answer(f *result.Finding, e, control *evidence, err error) {
 	f.Upper95 = nil
 	delete(f.Figures, "violations_low95_share")
 	delete(f.Figures, "violations_high95_share")
-	if f.Verdict != result.Holds {
+	if err != nil || e.violations > 0 || f.Verdict == result.Unsupported {
 		return
 	}
+	f.Verdict = result.Unproven
 	switch {
 	case e.failed > 0:
-		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("%d of %d checks failed, errnos seen: %s", e.failed, e.rounds, countsOf(e.errnos))
-	case control != nil && control.violations < control.rounds:
-		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("the positive control fired in %d of %d checks only: this run could not have seen every violation", control.violations, control.rounds)
+		f.Reason = fmt.Sprintf("%d of %d checks failed, errnos seen: %s", e.failed, e.rounds, countsOf(e.errnos))
+	case control != nil && control.violations < max(1, control.rounds):
+		f.Reason = fmt.Sprintf("the positive control fired in %d of %d checks only: this run could not have seen every violation", control.violations, control.rounds)
 	case e.rounds == 0:
-		f.Verdict, f.Reason = result.Unproven, "nothing was checked"
+		f.Reason = "nothing was checked"
 	default:
-		f.Reason = fmt.Sprintf("no violation in %d scripted checks", e.rounds-e.refused)
+		f.Verdict, f.Reason = result.Holds, fmt.Sprintf("no violation in %d scripted checks", e.rounds-e.refused)
 	}
 }
 
