@@ -10,6 +10,7 @@ var systemd = []string{
 	"q /tmp 1777 root root 10d", "q /var/tmp 1777 root root 30d", "d /run/user 0755 root root -", "x /tmp/systemd-private-*",
 	"d /srv/scratch 0777 root root bmA:6h -", "d /srv/scratch/kept 0777 - - -", "X /tmp/only-itself", "L /tmp/link - - - - /dev/null",
 	"e /srv/*/short - - - ~2h", "d %C/app - - - 1w", "bad",
+	"d /srv/early/kept - - - -", "d /srv/early - - - 3h",
 }
 
 func TestSurroundingsAreWarnedOf(t *testing.T) {
@@ -41,6 +42,8 @@ func TestSurroundingsAreWarnedOf(t *testing.T) {
 		{"no age", surroundings{path: "/run/user/1", mount: "/", cleaned: systemd}, ""},
 		{"an age by some times", surroundings{path: "/srv/scratch/x", mount: "/", cleaned: systemd}, "older than 6h"},
 		{"a line of its own", surroundings{path: "/srv/scratch/kept/x", mount: "/", cleaned: systemd}, ""},
+		{"a line of its own, before the other", surroundings{path: "/srv/early/kept", mount: "/", cleaned: systemd}, ""},
+		{"beside it", surroundings{path: "/srv/early/other", mount: "/", cleaned: systemd}, "older than 3h"},
 		{"a pattern", surroundings{path: "/srv/any/short/x", mount: "/", cleaned: systemd}, "older than 2h"},
 		{"a specifier", surroundings{path: "/var/cache/app", mount: "/var/cache/app", cleaned: systemd}, "older than 1w"},
 		{"a cron job", surroundings{path: "/tmp/a", mount: "/", cron: "tmpreaper"}, "tmpreaper removes old files here"},
