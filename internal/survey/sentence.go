@@ -27,10 +27,11 @@ func sentence(t *result.Target) string {
 
 func promises(t *result.Target) string {
 	by := map[result.Verdict][]string{}
-	contested := 0
+	contested, rounds := 0, 0
 	for _, f := range t.Findings {
 		by[f.Verdict] = append(by[f.Verdict], f.Promise)
 		contested += f.Contested
+		rounds += f.Rounds
 	}
 	where := fmt.Sprintf("%s (scope %s)", between[t.Scope], t.Scope)
 	if len(t.Findings) == 0 {
@@ -39,7 +40,11 @@ func promises(t *result.Target) string {
 	holding, n := len(by[result.Holds]), len(t.Findings)
 	if holding == n {
 		subject := map[int]string{1: "The promise holds", 2: "Both promises hold"}[n]
-		return fmt.Sprintf("%s %s: no violation in %s contested rounds.", cmp.Or(subject, fmt.Sprintf("All %d promises hold", n)), where, grouped(contested))
+		in := grouped(contested) + " contested rounds"
+		if contested == 0 {
+			in = grouped(rounds) + " scripted checks"
+		}
+		return fmt.Sprintf("%s %s: no violation in %s.", cmp.Or(subject, fmt.Sprintf("All %d promises hold", n)), where, in)
 	}
 	var parts []string
 	for _, v := range []result.Verdict{result.Broken, result.Hung, result.Unsupported, result.Unproven} {

@@ -24,6 +24,7 @@ func TestTheSentenceNamesItsScopeAndWhatDoesNotHold(t *testing.T) {
 		{target(result.ScopeProcess, result.Holds, result.Holds, result.Holds), "All 3 promises hold between processes on one mount (scope process): no violation in 4 500 contested rounds."},
 		{target(result.ScopeMount, result.Unproven, result.Holds, result.Broken, result.Hung, result.Unsupported), "1 of 5 promises holds between mounts of one client (scope mount); broken: c; hung: d; unsupported: e; unproven: a."},
 		{target(result.ScopeProcess), "Nothing was tested."},
+		{result.Target{Scope: result.ScopeProcess, Findings: []result.Finding{{Promise: "a", Verdict: result.Holds, Rounds: 31}}}, "The promise holds between processes on one mount (scope process): no violation in 31 scripted checks."},
 	} {
 		if got := sentence(&c.t); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
