@@ -135,3 +135,13 @@ func TestASecondUserIsAGuestInTheContender(t *testing.T) {
 		t.Errorf("the contender makes files as uid %d (%s, %v)", ev.Inode, errnoName(ev.Errno), err)
 	}
 }
+
+// A FUSE filesystem without default_permissions leaves permissions to its server: that is a note, and no violation.
+func TestPermissionsThatAreNotEnforcedAreNoted(t *testing.T) {
+	b := smallBench(t, 2, newSloppy(t, 1, nothing)...)
+	f := run(t, b, "errno-table")
+	enforced := !slices.ContainsFunc(f.Warnings, func(w string) bool { return strings.Contains(w, "permissions are not enforced") })
+	if f.Verdict != holds || enforced || f.Figures["unlink_file_stranger_sticky_errno"] != 0 {
+		t.Error(describe(&f))
+	}
+}
