@@ -230,7 +230,7 @@ const (
 type Finding struct {
 	Promise    string             `json:"promise"`
 	Verdict    Verdict            `json:"verdict"`
-	Class      string             `json:"class,omitempty"` // of a lock: enforced, local-only, no-op
+	Class      string             `json:"class,omitempty"` // of a lock: enforced, local-only, no-op, emulated; of names: case-folding
 	Scope      Scope              `json:"scope"`
 	Rounds     int                `json:"rounds"`
 	Contested  int                `json:"contested"`
