@@ -2,6 +2,8 @@ package probes
 
 import (
 	"context"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,6 +56,19 @@ func TestScriptedChecksAreAllOrNothing(t *testing.T) {
 		answer(&f, c.e, c.control, c.err)
 		if f.Verdict != c.want || !strings.Contains(f.Reason, c.reason) || f.Upper95 != nil || len(f.Figures) > 0 {
 			t.Errorf("%s: %s, want %s with %q", c.what, describe(&f), c.want, c.reason)
+		}
+	}
+}
+
+func TestEveryClassIsInTheSchema(t *testing.T) {
+	schema, err := os.ReadFile("../internal/result/result.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`"class": \{ "enum": \[(.*?)\]`).FindSubmatch(schema)
+	for _, class := range []string{enforced, localOnly, noOp, emulated, foldsCase} {
+		if line == nil || !strings.Contains(string(line[1]), `"`+class+`"`) {
+			t.Errorf("the schema does not know the class %s", class)
 		}
 	}
 }
