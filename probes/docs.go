@@ -31,10 +31,6 @@ func Docs() map[string]string {
 }
 
 func (p *Probe) page() string {
-	contested, holds := "contested ", "no violation in the contested rounds counted, with the bound printed beside it"
-	if p.Alone {
-		contested, holds = "", "no violation in the rounds counted, in which nobody races"
-	}
 	return fmt.Sprintf(`# %s
 
 **The promise.** %s
@@ -51,8 +47,36 @@ func (p *Probe) page() string {
 | broken | at least one violation was seen; the result file has its raw events | %s |
 | unsupported | the filesystem refuses the operation; the errno is named | %s |
 | hung | an operation did not come back within the deadline | look at the server, at the mount, and at dmesg: a claim here can wait for ever |
-| unproven | too few %srounds, a control that did not fire, or errors; the reason is named | repeat with a larger budget, on an idle machine, with at least two CPUs |
-`, p.Name, p.Promise, p.Why, p.How, upperFirst(p.Control), holds, p.Broken, p.Refused, contested)
+| unproven | %s, a control that did not fire, or errors; the reason is named | %s |
+`, p.Name, p.Promise, p.Why, p.How, upperFirst(p.Control), p.evidence(), p.Broken, p.Refused, p.lacking(), p.again())
+}
+
+// evidence is what a verdict of holds rests on, lacking what one of unproven lacks, and again how to get it.
+func (p *Probe) evidence() string {
+	switch {
+	case p.Scripted:
+		return "each check gave what it must; there is no race, and so no rate to bound"
+	case p.Alone:
+		return "no violation in the rounds counted, in which nobody races"
+	}
+	return "no violation in the contested rounds counted, with the bound printed beside it"
+}
+
+func (p *Probe) lacking() string {
+	switch {
+	case p.Scripted:
+		return "a check that could not be made"
+	case p.Alone:
+		return "too few rounds"
+	}
+	return "too few contested rounds"
+}
+
+func (p *Probe) again() string {
+	if p.Scripted {
+		return "look at the errors named, and repeat"
+	}
+	return "repeat with a larger budget, on an idle machine, with at least two CPUs"
 }
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

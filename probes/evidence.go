@@ -101,6 +101,9 @@ var gravity = []string{
 	lockOutlives, waiterAsleep, sharedRefused,
 	contentStale, touchLate, newNameLate, removedNameStays, oldFileStays, newEntryLate, removedInListing, unlinkIneffective,
 	routesDiffer, actsDiffer, timesStill, timesBack, coarseTimes, twins, unstableNumber, syncFails,
+	namesMerged, nameRefused,
+	lockDropped, lockWithheld, tooFewLocks, staysFull,
+	takenEmptied, goneRemoved, doneAnyway, deniedForTaken, wrongForTaken, unlinkDenied,
 }
 
 func (e *evidence) offer(x *result.Counterexample) {

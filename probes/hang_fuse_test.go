@@ -33,6 +33,9 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
 		{"the first stamp hangs", "timestamps", one(sloppy.HangOpen)},
 		{"removing hangs, in a succession", "inode-reuse", one(sloppy.HangRemove)},
+		{"removing hangs in a script", "errno-table", one(sloppy.HangRemove)},
+		{"opening hangs in a script", "names", one(sloppy.HangOpen)},
+		{"locking hangs in a script", "lock-rules", one(sloppy.HangLock)},
 	}
 	if testing.Short() {
 		all = all[:2]

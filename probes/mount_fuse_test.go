@@ -59,21 +59,28 @@ func unmount(t testing.TB, at string) {
 }
 
 // newTmpfs mounts a tmpfs of the test's own.
-func newTmpfs(t testing.TB) string {
+func newTmpfs(t testing.TB) string { return newTmpfsOf(t, "256m") }
+
+func newTmpfsOf(t testing.TB, size string) string {
 	t.Helper()
 	dir := t.TempDir()
-	mountAt(t, "tmpfs", dir, "tmpfs", 0, "mode=0755,size=256m")
+	mountAt(t, "tmpfs", dir, "tmpfs", 0, "mode=0755,size="+size)
 	return dir
 }
 
 // newSloppy mounts a share with faults, once or several times, over a tmpfs.
 func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
 	t.Helper()
+	return newSloppyOf(t, "256m", mounts, plant)
+}
+
+func newSloppyOf(t testing.TB, size string, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
+	t.Helper()
 	needRoot(t)
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		cannot(t, err.Error())
 	}
-	s, err := sloppyfs.New(newTmpfs(t))
+	s, err := sloppyfs.New(newTmpfsOf(t, size))
 	if err != nil {
 		t.Fatal(err)
 	}

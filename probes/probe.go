@@ -27,8 +27,12 @@ type Probe struct {
 	Refused string // what to do when the filesystem refuses the operation
 	Alone   bool   // nobody races: a round is one thing done, and each is evidence
 	Weight  int    // multiple of the time that a probe gets
-	Ops     []race.Op
-	Run     func(context.Context, *Bench, *result.Finding)
+
+	Scripted   bool // steps in one order, and no race
+	Disposable bool // it harms the target, and is run only on one that may be harmed
+
+	Ops []race.Op
+	Run func(context.Context, *Bench, *result.Finding)
 }
 
 // All is every probe, in the order of tables and documentation.
@@ -53,6 +57,10 @@ var All = []Probe{
 	clockSkew,
 	inodeReuse,
 	durability,
+	names,
+	errnoTable,
+	lockRules,
+	fullDisk,
 }
 
 // Ops is the table of operations that contenders must be given: those of all probes.
@@ -89,12 +97,18 @@ type Bench struct {
 	MinProof   int           // fewer contested rounds than this prove nothing
 	HoldWait   time.Duration // how long a lock may take to be released
 	MaxWait    time.Duration // how long a change may take to be seen; 0 is 5 s
+	Disposable bool          // the target may be filled up
 }
 
 // Run runs one probe and judges it. The finding always has a verdict.
 func Run(ctx context.Context, p Probe, b Bench) result.Finding {
 	f := result.Finding{Promise: p.Name, Scope: b.Scope, Figures: map[string]float64{}}
 	b.Time *= time.Duration(max(1, p.Weight))
+	if p.Disposable && !b.Disposable {
+		f.Verdict, f.Reason = result.Unproven, "not run: it harms the target, and the configuration does not name this one under disposable"
+		f.Advice = "Name the directory under disposable in a file given with --config, if everything on its filesystem may suffer."
+		return f
+	}
 	began := time.Now()
 	p.Run(ctx, &b, &f)
 	if f.Control != nil {
@@ -116,6 +130,9 @@ func advice(p *Probe, f *result.Finding) string {
 	case result.Unproven:
 		if strings.HasPrefix(f.Reason, interrupted) {
 			return "Run the survey to its end."
+		}
+		if p.Scripted {
+			return "Look at what failed, and repeat."
 		}
 		return "Repeat with a larger --budget, on an idle machine, and with at least two CPUs."
 	}

@@ -2,6 +2,7 @@ package probes
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,11 @@ func newBench(t testing.TB, n int, dirs ...string) Bench {
 		Time: 300 * time.Millisecond, Spare: 10 * time.Second, ScanShare: 0.25, ColdRounds: 16, ColdPause: time.Millisecond,
 		MinProof: 100, HoldWait: 3 * time.Second,
 	}
+}
+
+// harmless are the probes that may be run anywhere.
+func harmless() []Probe {
+	return slices.DeleteFunc(slices.Clone(All), func(p Probe) bool { return p.Disposable })
 }
 
 func TestProbesAndOperationsHaveUniqueNames(t *testing.T) {

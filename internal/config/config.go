@@ -34,6 +34,7 @@ type Config struct {
 	Trials       int           `yaml:"trials"`        // of each protocol in each of them
 	DeathsOf     []string      `yaml:"deaths_of"`     // protocols whose contenders are killed at every step
 	Require      []string      `yaml:"require"`       // protocols and promises that decide the exit status
+	Disposable   []string      `yaml:"disposable"`    // directories on filesystems that may be filled up
 	Seed         uint64        `yaml:"seed"`          // 0 is a random one
 }
 

@@ -40,7 +40,7 @@ func TestQuickIsTheSurveyOfAMinute(t *testing.T) {
 		Budget: time.Minute, Contenders: []int{2, 8}, Rounds: 20_000, ProbeTime: time.Second, ScanShare: 0.25,
 		ColdRounds: 64, ColdPause: time.Millisecond, HangAfter: 5 * time.Second, ReleaseWait: 3 * time.Second, MaxWait: 5 * time.Second,
 		MinContested: 300, Probes: []string{}, Workloads: []string{"forty", "storm", "forced", "deaths"}, Trials: 20,
-		DeathsOf: []string{"excl", "generations"}, Require: []string{"generations"}, Seed: 0,
+		DeathsOf: []string{"excl", "generations"}, Require: []string{"generations"}, Disposable: []string{}, Seed: 0,
 	}
 	if got := quick(t); !reflect.DeepEqual(got, want) {
 		t.Errorf("quick is %+v\nwant %+v", got, want)
@@ -173,7 +173,7 @@ func TestLoadReadsOverQuick(t *testing.T) {
 
 func TestLoadNamesFileLineAndFault(t *testing.T) {
 	const all = "the keys are budget, contenders, rounds, probe_time, scan_share, cold_rounds, cold_pause, " +
-		"hang_after, release_wait, max_wait, min_contested, probes, workloads, trials, deaths_of, require, seed"
+		"hang_after, release_wait, max_wait, min_contested, probes, workloads, trials, deaths_of, require, disposable, seed"
 	const octal = "has a leading zero, which some readers of YAML take for octal; write"
 	for _, c := range []struct{ content, want string }{
 		// keys
@@ -284,6 +284,8 @@ func TestLoadNamesFileLineAndFault(t *testing.T) {
 		{"scan_share: .inf\n", `1: scan_share: +Inf is out of range; expected 0 to 0.9`},
 		{"probes: [flock, mkdir, flock]\n", `1: probes: flock is in the list twice`},
 		{"require: [flock, flock]\n", `1: require: flock is in the list twice`},
+		{"disposable: [scratch]\n", `1: disposable: "scratch" is not a path from the root; expected one such as /mnt/scratch`},
+		{"disposable: [/mnt/a, /mnt/a]\n", `1: disposable: /mnt/a is in the list twice`},
 		// size
 		{"# " + strings.Repeat("x", maxBytes), ` larger than 1 MiB, so not a survey`},
 	} {
@@ -339,7 +341,7 @@ func TestConditionsAreInTheOrderOfTheFile(t *testing.T) {
 	want := []string{
 		"budget=1m0s", "contenders=2,8", "rounds=20000", "probe_time=1s", "scan_share=0.25", "cold_rounds=64",
 		"cold_pause=1ms", "hang_after=5s", "release_wait=3s", "max_wait=5s", "min_contested=300", "probes=flock,mkdir",
-		"workloads=forty,storm,forced,deaths", "trials=20", "deaths_of=excl,generations", "require=generations", "seed=0",
+		"workloads=forty,storm,forced,deaths", "trials=20", "deaths_of=excl,generations", "require=generations", "disposable=", "seed=0",
 	}
 	if got := c.Conditions(); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -33,6 +34,7 @@ func (c *Config) settings() []setting {
 		{"trials", &c.Trials, atLeast(0, c.Trials)},
 		{"deaths_of", &c.DeathsOf, repeated(c.DeathsOf)},
 		{"require", &c.Require, repeated(c.Require)},
+		{"disposable", &c.Disposable, absolute(c.Disposable)},
 		{"seed", &c.Seed, ""},
 	}
 }
@@ -88,6 +90,16 @@ func contenders(ns []int) string {
 		}
 	}
 	return repeated(ns)
+}
+
+// absolute wants paths that mean the same wherever the survey is started.
+func absolute(paths []string) string {
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			return fmt.Sprintf("%.40q is not a path from the root; expected one such as /mnt/scratch", p)
+		}
+	}
+	return repeated(paths)
 }
 
 func repeated[T cmp.Ordered](list []T) string {

@@ -22,6 +22,10 @@ func Contend(ops []Op) {
 			_ = unix.Pause() // ended by the signal of the parent's death, or sooner
 		}
 	}
+	if len(os.Args) == 2 && os.Args[1] == lingerArg {
+		time.Sleep(lingers)
+		os.Exit(0)
+	}
 	if len(os.Args) != 4 || os.Args[1] != contendArg {
 		return
 	}

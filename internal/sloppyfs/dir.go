@@ -11,6 +11,10 @@ import (
 )
 
 func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	name, errno := m.share.spelt(name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
 	name = m.called(name)
 	at := entryName{in.NodeId, name}
 	if fd, cached := m.names.get(at); cached && fd < 0 {
@@ -50,6 +54,25 @@ func (s *Share) before(c Call) unix.Errno {
 	return 0
 }
 
+// makes is before, and the name as the share keeps it.
+func (s *Share) makes(c Call, name string) (string, unix.Errno) {
+	if errno := s.before(c); errno != 0 {
+		return name, errno
+	}
+	return s.spelt(name)
+}
+
+// taken is what is told about a name that another has.
+func (s *Share) taken(c Call, err error) unix.Errno {
+	switch {
+	case err == unix.EEXIST && s.firesOn(TakenToldEPERM, c):
+		return unix.EPERM
+	case err == unix.EEXIST && s.firesOn(TakenToldENOENT, c):
+		return unix.ENOENT
+	}
+	return code(err)
+}
+
 // after spoils what was made.
 func (s *Share) after(c Call, undo func()) unix.Errno {
 	switch {
@@ -79,10 +102,12 @@ func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fus
 }
 
 func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	s, dir, name := m.share, m.nodes.fd(in.NodeId), m.called(name)
-	if errno := s.before(Mkdir); errno != 0 {
+	s, dir := m.share, m.nodes.fd(in.NodeId)
+	name, errno := s.makes(Mkdir, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
+	name = m.called(name)
 	err := unix.Mkdirat(dir, name, in.Mode)
 	switch {
 	case err == nil:
@@ -91,9 +116,21 @@ func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fus
 		err = nil
 	}
 	if err != nil {
-		return fuse.Status(code(err))
+		return fuse.Status(s.taken(Mkdir, err))
 	}
 	return m.made(Mkdir, in.NodeId, name, out)
+}
+
+// Mknod makes fifos and the like.
+func (m *mount) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+	name, errno := m.share.makes(Create, name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
+	if err := unix.Mknodat(m.nodes.fd(in.NodeId), name, in.Mode, int(in.Rdev)); err != nil {
+		return fuse.Status(code(err))
+	}
+	return m.made(Create, in.NodeId, name, out)
 }
 
 func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
@@ -101,12 +138,13 @@ func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name strin
 	if s.fires(SymlinkRefused) {
 		return fuse.EPERM
 	}
-	if errno := s.before(Symlink); errno != 0 {
-		return fuse.Status(errno)
-	}
-	errno := s.place(dir, name, SymlinkNotAtomic, func(at string) error { return unix.Symlinkat(target, dir, at) })
+	name, errno := s.makes(Symlink, name)
 	if errno != 0 {
 		return fuse.Status(errno)
+	}
+	errno = s.place(dir, name, SymlinkNotAtomic, func(at string) error { return unix.Symlinkat(target, dir, at) })
+	if errno != 0 {
+		return fuse.Status(s.taken(Symlink, errno))
 	}
 	return m.made(Symlink, in.NodeId, name, out)
 }
@@ -116,18 +154,19 @@ func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 	if s.fires(LinkRefused) {
 		return fuse.EPERM
 	}
-	if errno := s.before(Link); errno != 0 {
+	name, errno := s.makes(Link, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
 	from := path(m.nodes.fd(in.Oldnodeid))
-	errno := s.place(dir, name, LinkNotAtomic, func(at string) error {
+	errno = s.place(dir, name, LinkNotAtomic, func(at string) error {
 		if s.has(LinkCopies) {
 			return copyTo(dir, from, at)
 		}
 		return unix.Linkat(unix.AT_FDCWD, from, dir, at, unix.AT_SYMLINK_FOLLOW)
 	})
 	if errno != 0 {
-		return fuse.Status(errno)
+		return fuse.Status(s.taken(Link, errno))
 	}
 	return m.made(Link, in.NodeId, name, out)
 }
@@ -185,40 +224,18 @@ func (m *mount) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fuse.Sta
 	return buf[:max(n, 0)], fuse.Status(code(err))
 }
 
-func (m *mount) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
-	return m.remove(in.NodeId, name, 0)
-}
-
-func (m *mount) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
-	return m.remove(in.NodeId, name, unix.AT_REMOVEDIR)
-}
-
-func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
-	if m.share.fires(HangRemove) {
-		return m.hang()
-	}
-	name = m.called(name)
-	switch fd := m.nodes.fd(dir); {
-	case flags == 0 && m.share.fires(UnlinkIgnored):
-		return fuse.OK
-	case flags == 0 && m.share.has(ReplacedKept) && m.share.wasReplaced(fd, name):
-		return fuse.EBUSY
-	}
-	err := unix.Unlinkat(m.nodes.fd(dir), name, flags)
-	if err == nil {
-		m.names.changed(dir, name)
-	}
-	return fuse.Status(code(err))
-}
-
 func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fuse.Status {
 	s, dir, toDir, flags := m.share, m.nodes.fd(in.NodeId), m.nodes.fd(in.Newdir), uint(in.Flags)
 	name, to = m.called(name), m.called(to)
 	if flags != 0 && s.has(RenameFlagsRefused) {
 		return fuse.EINVAL
 	}
+	name, errno := s.spelt(name)
+	if errno != 0 {
+		return fuse.Status(errno)
+	}
 	c := renameCall(dir, name, flags)
-	if errno := s.before(c); errno != 0 {
+	if to, errno = s.makes(c, to); errno != 0 {
 		return fuse.Status(errno)
 	}
 	if errno := s.rename(dir, name, toDir, to, flags); errno != 0 {
@@ -285,22 +302,6 @@ func (m *mount) called(name string) string {
 		return fmt.Sprintf("%s@%p", name, m)
 	}
 	return name
-}
-
-// removeTree removes a name and, if it is a directory, the files in it.
-func removeTree(dir int, name string) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		unix.Unlinkat(dir, name, 0)
-		return
-	}
-	d := os.NewFile(uintptr(fd), name)
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	for _, n := range names {
-		unix.Unlinkat(fd, n, 0)
-	}
-	unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }
 
 func (m *mount) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }

@@ -59,8 +59,23 @@ const (
 	UnlinkIgnored // unlink succeeds, and does nothing
 	ReplacedKept  // unlink of a name that was renamed over is refused with EBUSY
 
-	NamesMerged   // all names of more than 32 bytes are one name
-	NamesPerMount // a name of more than 32 bytes is another one on each mount
+	NamesMerged      // all names of more than 32 bytes are one name
+	NamesPerMount    // a name of more than 32 bytes is another one on each mount
+	TakenToldEPERM   // (Call) EPERM in place of EEXIST
+	TakenToldENOENT  // (Call) ENOENT in place of EEXIST
+	GoneRemoved      // unlink and rmdir of what is gone succeed
+	RmdirRemovesFull // rmdir of a directory that is not empty removes it
+	UnlinkDenied     // EPERM for unlink; rename is allowed
+
+	WritesDropped // a write that the full disk refuses is accepted
+
+	NamesFoldCase   // names that differ in case are one, beyond ASCII too
+	NamesNormalised // names are kept in Unicode's composed form
+	NamesDropEnd    // dots and spaces at the end of a name are dropped
+	NamesReserved   // EINVAL for the characters that Windows forbids
+	NamesShort      // ENAMETOOLONG beyond 143 bytes, as eCryptfs
+	NamesTiny       // ENAMETOOLONG beyond 100 bytes
+	NamesCut        // what is beyond 68 bytes of a name is dropped
 
 	LinkRefused        // EPERM
 	SymlinkRefused     // EPERM
@@ -88,9 +103,14 @@ const (
 
 	InodesReused // each file has the inode number that the last one had
 
-	SyncEINVAL    // of files
-	DirSyncEINVAL // of directories
-	DirSyncEIO    // of directories
+	SyncEINVAL          // of files
+	DirSyncEINVAL       // of directories
+	DirSyncEIO          // of directories
+	LocksDroppedByClose // a close drops what is locked through any other open file of the same file
+	LocksOfProcesses    // a flock belongs to a process: two descriptors in it do not conflict
+	LocksNotConverted   // a shared lock is in the way of its own holder who wants it exclusive
+	LocksFew            // ENOLCK from the 101st holder of a file on
+	FlockByFcntl        // EBADF for an exclusive flock on a read-only descriptor, and a shared one on a write-only
 
 	HangOpen   // open and create do not come back before Close
 	HangLock   // taking a lock does not

@@ -25,8 +25,9 @@ type mount struct {
 
 // A handle is an open file.
 type handle struct {
-	fd  int
-	ino uint64
+	fd     int
+	ino    uint64
+	access int // O_RDONLY, O_WRONLY or O_RDWR
 }
 
 func (m *mount) handle(fh uint64) *handle {
@@ -36,7 +37,7 @@ func (m *mount) handle(fh uint64) *handle {
 }
 
 // opened makes a handle of a descriptor.
-func (m *mount) opened(fd int, out *fuse.OpenOut) fuse.Status {
+func (m *mount) opened(fd int, flags uint32, out *fuse.OpenOut) fuse.Status {
 	st, errno := status(fd)
 	if errno != 0 {
 		unix.Close(fd)
@@ -45,7 +46,7 @@ func (m *mount) opened(fd int, out *fuse.OpenOut) fuse.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	m.handles[m.last] = &handle{fd, st.Ino}
+	m.handles[m.last] = &handle{fd, st.Ino, int(flags) & unix.O_ACCMODE}
 	out.Fh, out.OpenFlags = m.last, fuse.FOPEN_DIRECT_IO
 	if m.share.has(ContentCached) {
 		out.OpenFlags = fuse.FOPEN_KEEP_CACHE
@@ -75,7 +76,7 @@ func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 	if err != nil {
 		return fuse.Status(code(err))
 	}
-	return m.opened(fd, out)
+	return m.opened(fd, in.Flags, out)
 }
 
 func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
@@ -87,12 +88,15 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if in.Flags&unix.O_EXCL != 0 {
 		c = CreateNew
 	}
-	if errno := s.before(c); errno != 0 {
+	name, errno := s.makes(c, name)
+	if errno != 0 {
 		return fuse.Status(errno)
 	}
 	dir, name := m.nodes.fd(in.NodeId), m.called(name)
 	fd, errno := s.create(dir, name, in.Flags, in.Mode)
-	if errno == 0 {
+	if errno != 0 {
+		errno = s.taken(c, errno)
+	} else {
 		errno = s.after(c, func() { unix.Unlinkat(dir, name, 0) })
 	}
 	if errno != 0 {
@@ -110,7 +114,7 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		unix.Close(fd)
 		return st
 	}
-	return m.opened(fd, &out.OpenOut)
+	return m.opened(fd, in.Flags, &out.OpenOut)
 }
 
 // create opens or makes a file with exactly the mode asked for. The descriptor is -1 after an error.
@@ -125,9 +129,9 @@ func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errn
 	case err == nil:
 		return fd, code(unix.Fchmod(fd, mode&0o7777))
 	case err == unix.EEXIST && !exclusive:
-		fd, err = unix.Openat(dir, name, openFlags(flags), 0)
+		fd, err = unix.Openat(dir, name, openFlags(flags)|unix.O_NONBLOCK, 0) // a fifo would wait for a reader
 	case err == unix.EEXIST && s.fires(LoserTruncates):
-		if fd, e := unix.Openat(dir, name, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0); e == nil {
+		if fd, e := unix.Openat(dir, name, unix.O_WRONLY|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); e == nil {
 			unix.Close(fd)
 		}
 	}
@@ -150,6 +154,9 @@ func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32,
 		return uint32(len(data)), fuse.Status(m.share.writeLater(fd, append([]byte(nil), data...), int64(in.Offset)))
 	}
 	n, err := unix.Pwrite(fd, data, int64(in.Offset))
+	if err == unix.ENOSPC && m.share.fires(WritesDropped) {
+		return uint32(len(data)), fuse.OK
+	}
 	m.stamp(fd)
 	return uint32(max(n, 0)), fuse.Status(code(err))
 }
@@ -193,11 +200,16 @@ func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
 	return fuse.Status(errno)
 }
 
-// SetAttr changes size, mode and times. The owner is nothing that a claim rests on.
+// SetAttr changes size, owner, mode and times.
 func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	p := path(m.nodes.fd(in.NodeId))
 	if size, ok := in.GetSize(); ok {
 		if err := unix.Truncate(p, int64(size)); err != nil {
+			return fuse.Status(code(err))
+		}
+	}
+	if uid, ok := in.GetUID(); ok {
+		if err := unix.Chown(p, int(uid), -1); err != nil {
 			return fuse.Status(code(err))
 		}
 	}

@@ -26,7 +26,14 @@ type lockedFile struct {
 type lockOwner struct {
 	mount *mount
 	owner uint64
+	pid   bool // the owner is a process
 }
+
+// few is how many holders a file may have.
+const few = 100
+
+// accessFor is the mode of opening in which fcntl(2) refuses a lock of that type.
+var accessFor = map[uint32]int{unix.F_WRLCK: unix.O_RDONLY, unix.F_RDLCK: unix.O_WRONLY}
 
 type lock struct {
 	shared bool
@@ -38,11 +45,11 @@ func newLockTable() lockTable {
 }
 
 // take takes the lock, or returns the channel that is closed when it is worth trying again.
-func (t *lockTable) take(f lockedFile, o lockOwner, l lock, conflict func(a, b lock) bool) (retry <-chan struct{}) {
+func (t *lockTable) take(f lockedFile, o lockOwner, l lock, conflict func(own bool, a, b lock) bool) (retry <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for other, held := range t.files[f] {
-		if other != o && conflict(held, l) {
+		if conflict(other == o, held, l) {
 			return t.freed
 		}
 	}
@@ -75,6 +82,12 @@ func (t *lockTable) drop(orphans bool, pick func(lockedFile, lockOwner, lock) bo
 	t.wake()
 }
 
+func (t *lockTable) holders(f lockedFile) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.files[f])
+}
+
 func (t *lockTable) wake() {
 	close(t.freed)
 	t.freed = make(chan struct{})
@@ -101,11 +114,22 @@ func (m *mount) setLock(cancel <-chan struct{}, in *fuse.LkIn, wait bool) fuse.S
 			return fuse.Status(errno)
 		}
 	}
-	file := lockedFile{m.handle(in.Fh).ino, in.LkFlags&fuse.FUSE_LK_FLOCK != 0}
-	owner := lockOwner{m, in.Owner}
+	h := m.handle(in.Fh)
+	file := lockedFile{h.ino, in.LkFlags&fuse.FUSE_LK_FLOCK != 0}
+	owner := lockOwner{mount: m, owner: in.Owner}
 	if in.Lk.Typ == unix.F_UNLCK {
-		s.locks.drop(false, func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
+		s.locks.drop(false, func(f lockedFile, o lockOwner, l lock) bool {
+			return f == file && (o == owner || o.pid && l.handle == in.Fh)
+		})
 		return fuse.OK
+	}
+	switch {
+	case s.has(FlockByFcntl) && file.flock && h.access == accessFor[in.Lk.Typ]:
+		return fuse.EBADF
+	case s.has(LocksFew) && s.locks.holders(file) >= few:
+		return fuse.Status(unix.ENOLCK)
+	case s.has(LocksOfProcesses) && file.flock:
+		owner = lockOwner{m, uint64(in.Lk.Pid), true}
 	}
 	if s.fires(HangLock) {
 		return m.hang()
@@ -134,13 +158,21 @@ func (m *mount) setLock(cancel <-chan struct{}, in *fuse.LkIn, wait bool) fuse.S
 	}
 }
 
-func (s *Share) conflict(a, b lock) bool {
+func (s *Share) conflict(own bool, a, b lock) bool {
+	if own {
+		return s.has(LocksNotConverted) && a.shared && !b.shared
+	}
 	return !a.shared || !b.shared || s.has(LocksSharedAreExclusive)
 }
 
 // Flush is sent by every close: it drops the fcntl locks of the process.
 func (m *mount) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
-	file, owner := lockedFile{ino: m.handle(in.Fh).ino}, lockOwner{m, in.LockOwner}
+	file, owner := lockedFile{ino: m.handle(in.Fh).ino}, lockOwner{mount: m, owner: in.LockOwner}
+	if m.share.has(LocksDroppedByClose) {
+		m.share.locks.drop(false, func(f lockedFile, o lockOwner, l lock) bool {
+			return f.ino == file.ino && o.mount == m && l.handle != in.Fh
+		})
+	}
 	m.share.locks.drop(m.share.has(LocksOutliveHolder), func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
 	return fuse.OK
 }

@@ -178,6 +178,11 @@ func TestWhatTheProbesFoundDecides(t *testing.T) {
 		{"a torn claim", good(), func(x *result.Target) { set(x, "publish", result.Broken, "", "content-torn") }, "generations", isSafe, "not measured", ""},
 		{"no exclusive create at all", good(), func(x *result.Target) { set(x, "excl-create", result.Unsupported, "") },
 			"generations-linked", isUnsafe, "excl-create is unsupported here", ""},
+		{"two names of claims are one", good(), func(x *result.Target) { set(x, "names", result.Broken, "", "names-merged") },
+			"generations", isUnsafe, "names is broken here: names-merged", "Change something."},
+		{"a name of claims is refused", good(), func(x *result.Target) { set(x, "names", result.Broken, "", "name-refused") },
+			"flock-held", isUnsafe, "names is broken here: name-refused", "Change something."},
+		{"case is folded", good(), func(x *result.Target) { set(x, "names", result.Holds, "case-folding") }, "generations", isSafe, "not measured", ""},
 
 		{"a lock outlives its holder", good(), func(x *result.Target) { set(x, "lock-release", result.Broken, "", "lock-outlives-holder") },
 			"flock-held", isUnsafe, "lock-release is broken here: lock-outlives-holder", ""},

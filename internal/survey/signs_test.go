@@ -18,7 +18,7 @@ import (
 
 // toCome are the promises that protocols rest on, or by which a weakness is known to be absent, and that may have no
 // probe yet.
-var toCome = []string{"timestamps", "clock-skew", "inode-reuse", "names"}
+var toCome = []string{}
 
 // unshown are the weaknesses that no finding shows, only shows to be absent.
 var unshown = []explore.Weakness{explore.NoUnlink}

@@ -182,10 +182,22 @@ func (o *Options) prepare(t *result.Target, host result.Host, routes []string) (
 		t.Routes = append(t.Routes, route)
 	}
 	t.Scope, t.ScopeWhy = facts.Scope(host, t.Routes)
+	o.surroundings(t, &host)
 	for _, note := range removeLeftOvers(routes[0]) {
 		o.Progress.Note(note)
 	}
 	return makeWorkdir(absolute(routes))
+}
+
+// surroundings warns of what endangers claims in a place, whatever its filesystem keeps.
+func (o *Options) surroundings(t *result.Target, host *result.Host) {
+	for i := range t.Routes {
+		for _, w := range facts.Warnings(&t.Routes[i], host) {
+			if !slices.Contains(t.Warnings, w) {
+				o.warn(t, w)
+			}
+		}
+	}
 }
 
 // within bounds what this process itself does in the target. A call that hangs is left behind with its thread.
@@ -232,7 +244,7 @@ func absolute(paths []string) []string {
 // all runs the probes and then the bench, which has a third of the time at least, and joins what they found. Some probes
 // alone are no ground for a verdict on a protocol.
 func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
-	o.Progress.Target(t.Name, len(o.chosen())+len(o.workloads()))
+	o.Progress.Target(t.Name, len(o.chosen(t))+len(o.workloads()))
 	if o.BenchOnly {
 		return o.bench(ctx, line, w, t, until)
 	}
@@ -252,7 +264,7 @@ func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *resul
 
 // probe runs the probes in their order.
 func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
-	all := o.chosen()
+	all := o.chosen(t)
 	weights := 0
 	for _, p := range all {
 		weights += max(1, p.Weight)
@@ -277,22 +289,6 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 	return nil
 }
 
-func (o *Options) chosen() []probes.Probe {
-	if o.BenchOnly {
-		return nil
-	}
-	if len(o.Config.Probes) == 0 {
-		return probes.All
-	}
-	var chosen []probes.Probe
-	for _, p := range probes.All {
-		if slices.Contains(o.Config.Probes, p.Name) {
-			chosen = append(chosen, p)
-		}
-	}
-	return chosen
-}
-
 // one runs a probe in a directory of its own.
 func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *result.Target, p probes.Probe, per, spare time.Duration) (result.Finding, error) {
 	if per <= 0 {
@@ -303,7 +299,7 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 		c := &o.Config
 		f = probes.Run(ctx, p, probes.Bench{
 			Line: line, Routes: len(dirs), Scope: t.Scope, Contenders: o.contenders(len(dirs)), Rounds: c.Rounds, Time: per, Spare: spare,
-			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait, MaxWait: c.MaxWait,
+			ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested, HoldWait: c.ReleaseWait, MaxWait: c.MaxWait, Disposable: o.disposable(t),
 		})
 	})
 	return f, err

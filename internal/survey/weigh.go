@@ -27,10 +27,16 @@ func (c *joint) weighAll() {
 	c.untested(rests)
 }
 
-// stopsAll is a finding without which no protocol gets anywhere: each makes its files by an exclusive create, if only
-// under a private name.
+// stopsAll is a finding with which no protocol gets anywhere: each makes its files by an exclusive create, if only
+// under a private name, and each needs its names.
 func stopsAll(f *result.Finding) bool {
-	return f.Promise == "excl-create" && (f.Verdict == result.Unsupported || f.Verdict == result.Hung)
+	switch f.Promise {
+	case "excl-create":
+		return f.Verdict == result.Unsupported || f.Verdict == result.Hung
+	case "names":
+		return f.Verdict == result.Broken
+	}
+	return false
 }
 
 // weigh judges one finding. Its weaknesses concern any protocol that breaks by them, and the rest those that rest on
