@@ -110,7 +110,7 @@ func (b *bencher) fitTTL() error {
 }
 
 // protocols are those asked for, or else the engine's.
-func (b *bencher) protocols(extra ...string) []string {
+func (b *bencher) protocols() []string {
 	if len(b.Protocols) > 0 {
 		return b.Protocols
 	}
@@ -118,7 +118,7 @@ func (b *bencher) protocols(extra ...string) []string {
 	for _, s := range engine.Protocols {
 		all = append(all, s.Name)
 	}
-	return append(all, extra...)
+	return all
 }
 
 func (b *bencher) trials(usual int) int {

@@ -7,7 +7,6 @@ import (
 // An entrant is one way to claim work, that takes part in the workloads.
 type entrant struct {
 	name     string
-	summary  string
 	settings string
 	open     func(dir string, e engine.Env) (engine.Protocol, error)
 }
@@ -18,13 +17,13 @@ var entrants = allEntrants()
 func allEntrants() []entrant {
 	var all []entrant
 	for _, s := range engine.Protocols {
-		all = append(all, entrant{name: s.Name, summary: s.Summary, open: opener(s)})
+		all = append(all, entrant{name: s.Name, open: opener(s)})
 	}
 	for _, s := range engine.Controls {
-		all = append(all, entrant{name: s.Name, summary: s.Summary, open: opener(s)})
+		all = append(all, entrant{name: s.Name, open: opener(s)})
 	}
 	all = append(all, entrant{
-		name: "generations/empty-is-stale", summary: "an empty claim counts as stale, whatever its age",
+		name: "generations/empty-is-stale", // an empty claim counts as stale, whatever its age
 		open: func(_ string, e engine.Env) (engine.Protocol, error) {
 			e.FS = emptyIsStale{e.FS}
 			spec, _ := engine.Find("generations")

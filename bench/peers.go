@@ -26,19 +26,19 @@ var peersWork = Workload{
 // peers are what people use instead. None of them has a TTL: a lock file that a death leaves behind stays.
 var peers = []entrant{
 	{
-		name: "sqlite", summary: "INSERT OR IGNORE of the key, UPDATE when done",
+		name:     "sqlite", // INSERT OR IGNORE of the key, UPDATE when done
 		settings: "journal_mode=WAL, synchronous=NORMAL, busy_timeout=10000", open: openSQLite,
 	},
 	{
-		name: "sqlite-nosync", summary: "the same, never synced",
+		name:     "sqlite-nosync", // the same, never synced
 		settings: "journal_mode=WAL, synchronous=OFF, busy_timeout=10000", open: openSQLiteNoSync,
 	},
 	{
-		name: "gofrs-flock", summary: "flock by gofrs/flock, then a look whether the key is done",
+		name:     "gofrs-flock", // flock by gofrs/flock, then a look whether the key is done
 		settings: "TryLock, done file by exclusive create", open: func(dir string, _ engine.Env) (engine.Protocol, error) { return flockPeer{dir}, nil },
 	},
 	{
-		name: "dot-lock", summary: "a private file linked to the lock's name, then a look whether the key is done",
+		name:     "dot-lock", // a private file linked to the lock's name, then a look whether the key is done
 		settings: "link(2), done file by exclusive create", open: func(dir string, e engine.Env) (engine.Protocol, error) { return dotLock{dir, e.Nonce}, nil },
 	},
 }

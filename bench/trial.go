@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,7 +28,7 @@ func (b *bencher) conclude(r *row, o order, all []attempted, w *watcher, err err
 		return false, end
 	}
 	v := judge(r.routes, keysOf(o), all)
-	if void = firstOf(disturbed, void, unanswered(all)); void == "" && v.missed > 0 {
+	if void = cmp.Or(disturbed, void, unanswered(all)); void == "" && v.missed > 0 {
 		void = answeredLate(all)
 	}
 	if void != "" && (disturbed != "" || v.duplicates == 0) {
@@ -40,15 +41,6 @@ func (b *bencher) conclude(r *row, o order, all []attempted, w *watcher, err err
 		r.add(keysOf(o), all)
 	}
 	return true, nil
-}
-
-func firstOf(reasons ...string) string {
-	for _, s := range reasons {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // A voidError is why a trial shows nothing.

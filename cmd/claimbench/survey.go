@@ -196,25 +196,24 @@ func known(name string) error {
 	if _, ok := probes.Find(name); ok {
 		return nil
 	}
+	return unknown("probe", name, probeNames())
+}
+
+func probeNames() []string {
 	var names []string
 	for _, p := range probes.All {
 		names = append(names, p.Name)
 	}
-	return unknown("probe", name, names)
+	return names
 }
 
 // decides objects to what can decide nothing: the name of neither a protocol nor a promise.
 func decides(name string) error {
-	if known(name) == nil {
-		return nil
-	}
 	var names []string
 	for _, s := range engine.Protocols {
 		names = append(names, s.Name)
 	}
-	for _, p := range probes.All {
-		names = append(names, p.Name)
-	}
+	names = append(names, probeNames()...)
 	if slices.Contains(names, name) {
 		return nil
 	}

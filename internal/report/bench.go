@@ -118,7 +118,7 @@ func benchName(b *result.Bench) string {
 	return b.Protocol + " (control, NOT FLAGGED)"
 }
 
-func flagged(b *result.Bench) bool { return b.Duplicates+b.Missed+b.Blocked+b.Illegal > 0 }
+func flagged(b *result.Bench) bool { return b.Violations() > 0 }
 
 func median(l *result.Latency, unit float64) string {
 	if l == nil || l.N == 0 {

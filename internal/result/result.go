@@ -130,6 +130,9 @@ type Bench struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+// Violations is how often something went wrong that a right protocol on a sound filesystem never does. Overlaps are none.
+func (b *Bench) Violations() int { return b.Duplicates + b.Missed + b.Blocked + b.Illegal }
+
 // A Latency is the distribution of a duration. A percentile that the sample cannot carry is absent.
 type Latency struct {
 	N       int       `json:"n"`

@@ -89,7 +89,7 @@ func rowsOf(t *result.Target, protocol string) (judged bool, violations int) {
 			if r.Trials == 0 {
 				empty++
 			}
-			violations += r.Duplicates + r.Missed + r.Blocked + r.Illegal
+			violations += r.Violations()
 		}
 	}
 	return rows > 0 && empty == 0, violations

@@ -62,7 +62,7 @@ func (c *joint) row(r *result.Bench) {
 		what += ", " + r.Variant
 	}
 	switch {
-	case violations(r) > 0:
+	case r.Violations() > 0:
 		text := fmt.Sprintf("measured: %s in %s of %s (scope %s)", counted(r), plural(r.Trials, "trial"), what, r.Scope)
 		c.unsafe = append(c.unsafe, remark{text: text, scope: r.Scope})
 	case r.Trials == 0:
@@ -84,7 +84,7 @@ func (c *joint) control(workload string) {
 		r := &c.t.Bench[i]
 		switch {
 		case r.Workload != workload || !r.Control || workload == costs:
-		case violations(r) > 0:
+		case r.Violations() > 0:
 			return
 		case !slices.Contains(missed, r.Protocol):
 			missed = append(missed, r.Protocol)
@@ -97,8 +97,6 @@ func (c *joint) control(workload string) {
 		})
 	}
 }
-
-func violations(r *result.Bench) int { return r.Duplicates + r.Missed + r.Blocked + r.Illegal }
 
 // counted names the violations of a row.
 func counted(r *result.Bench) string {

@@ -127,7 +127,7 @@ func worsenRow(rng *rand.Rand, r *result.Bench) string {
 		r.Blocked++
 	case how == 3:
 		r.Contested /= 2
-	case violations(r) == 0:
+	case r.Violations() == 0:
 		r.Void, r.Trials, r.Contested = r.Trials+r.Void, 0, 0
 	}
 	return r.Workload + ": worse row of " + r.Protocol
