@@ -46,7 +46,7 @@ func mountCached(t *testing.T, dir string) string {
 	hour, at := time.Hour, t.TempDir()
 	server, err := fs.Mount(at, cachedNode{root.(*fs.LoopbackNode)}, &fs.Options{AttrTimeout: &hour, EntryTimeout: &hour})
 	if err != nil {
-		t.Skipf("no FUSE here: %v", err)
+		cannot(t, "no FUSE here: "+err.Error())
 	}
 	t.Cleanup(func() {
 		if err := server.Unmount(); err != nil {
@@ -62,7 +62,7 @@ func mountCached(t *testing.T, dir string) string {
 // of it.
 func TestRenewalIsSeenPastCachedTimes(t *testing.T) {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
-		t.Skip(err)
+		cannot(t, err.Error())
 	}
 	dir := t.TempDir()
 	a := newTestGuard(t, mountCached(t, dir), Options{TTL: time.Second})

@@ -118,7 +118,7 @@ func TestTheTableOfALocalFilesystemIsThatOfTheManPages(t *testing.T) {
 // After a step as another user a contender is itself again.
 func TestASecondUserIsAGuestInTheContender(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
+		cannot(t, "only root can be another user")
 	}
 	dir := t.TempDir()
 	b := newBench(t, 2, dir)
