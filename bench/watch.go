@@ -27,13 +27,13 @@ const (
 
 func watch() *watcher {
 	w := &watcher{offset: dayOffset(), stopped: make(chan struct{}), seen: make(chan sighting)}
-	go w.run()
+	go w.run(race.Now())
 	return w
 }
 
-func (w *watcher) run() {
+// run looks at the clocks until the watch ends. last is when it began, which is before this goroutine is given a CPU.
+func (w *watcher) run(last int64) {
 	var s sighting
-	last := race.Now()
 	look := func() {
 		s.gap, last = max(s.gap, time.Duration(race.Now()-last)), race.Now()
 		if set := time.Duration(dayOffset() - w.offset); set.Abs() > s.set.Abs() {
