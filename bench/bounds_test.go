@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/claimbench/claimbench/internal/faultfs"
 	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
 func TestALineThatIsTooShortIsAnError(t *testing.T) {
@@ -78,7 +78,7 @@ func TestContendersThatGetOnAreNotHung(t *testing.T) {
 }
 
 func TestAFilesystemThatHangsEndsTheWorkload(t *testing.T) {
-	routes := brokenMounts(t, 1, sloppyfs.HangLock)
+	routes := brokenMounts(t, 1, faultfs.HangLock)
 	l := lineThat(t, race.Config{Contenders: 16, HangAfter: time.Second}, routes...)
 	var hung *race.HungError
 	rows, err := Run(t.Context(), storm, Options{Line: l, Trials: 1000, Protocols: []string{"flock-held"}})

@@ -138,7 +138,7 @@ func TestASecondUserIsAGuestInTheContender(t *testing.T) {
 
 // A FUSE filesystem without default_permissions leaves permissions to its server: that is a note, and no violation.
 func TestPermissionsThatAreNotEnforcedAreNoted(t *testing.T) {
-	b := smallBench(t, 2, newSloppy(t, 1, nothing)...)
+	b := smallBench(t, 2, newFaulty(t, 1, "")...)
 	f := run(t, b, "errno-table")
 	enforced := !slices.ContainsFunc(f.Warnings, func(w string) bool { return strings.Contains(w, "permissions are not enforced") })
 	if f.Verdict != holds || enforced || f.Figures["unlink_file_stranger_sticky_errno"] != 0 {

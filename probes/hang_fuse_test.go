@@ -9,7 +9,6 @@ import (
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
-	sloppy "github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
 // An operation that does not come back costs its own probe only: the contenders that are stuck are left behind, even
@@ -17,25 +16,25 @@ import (
 // last, long after the line is closed, nothing happens but that they end.
 func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 	all := []struct {
-		what  string
-		probe string
-		plant func(*sloppy.Share)
+		what   string
+		probe  string
+		faults string
 	}{
-		{"the first open of a script hangs", "excl-create", one(sloppy.HangOpen)},
+		{"the first open of a script hangs", "excl-create", "open=hang"},
 		{"an open hangs in a race, and holds the lock of the directory that the others wait for", "excl-create",
-			func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 40) }},
-		{"locking hangs", "flock", one(sloppy.HangLock)},
-		{"removing hangs", "publish", one(sloppy.HangRemove)},
-		{"removing hangs", "visibility", one(sloppy.HangRemove)},
-		{"a watcher's open hangs", "visibility", func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 90) }},
-		{"removing hangs", "unlink-race", one(sloppy.HangRemove)},
-		{"opening hangs", "path-agreement", func(s *sloppy.Share) { s.Plant(sloppy.HangOpen, 60) }},
-		{"a waiter that is not woken", "lock-coherence", one(sloppy.LockWaitersSleep)},
-		{"the first stamp hangs", "timestamps", one(sloppy.HangOpen)},
-		{"removing hangs, in a succession", "inode-reuse", one(sloppy.HangRemove)},
-		{"removing hangs in a script", "errno-table", one(sloppy.HangRemove)},
-		{"opening hangs in a script", "names", one(sloppy.HangOpen)},
-		{"locking hangs in a script", "lock-rules", one(sloppy.HangLock)},
+			"open=hang,every=40"},
+		{"locking hangs", "flock", "lock=hang"},
+		{"removing hangs", "publish", "unlink=hang"},
+		{"removing hangs", "visibility", "unlink=hang"},
+		{"a watcher's open hangs", "visibility", "open=hang,every=90"},
+		{"removing hangs", "unlink-race", "unlink=hang"},
+		{"opening hangs", "path-agreement", "open=hang,every=60"},
+		{"a waiter that is not woken", "lock-coherence", "lock=no-wake"},
+		{"the first stamp hangs", "timestamps", "open=hang"},
+		{"removing hangs, in a succession", "inode-reuse", "unlink=hang"},
+		{"removing hangs in a script", "errno-table", "unlink=hang"},
+		{"opening hangs in a script", "names", "open=hang"},
+		{"locking hangs in a script", "lock-rules", "lock=hang"},
 	}
 	if testing.Short() {
 		all = all[:2]
@@ -43,7 +42,7 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 	for _, c := range all {
 		t.Run(c.what, func(t *testing.T) {
 			t.Cleanup(func() { noChildren(t) })
-			dirs := newSloppy(t, 1, c.plant)
+			dirs := newFaulty(t, 1, c.faults)
 			b := impatientBench(t, dirs[0])
 			f := run(t, b, c.probe)
 			if f.Verdict != result.Hung || !strings.Contains(f.Reason, "did not come back") || f.Advice == "" {

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/internal/faultfs"
 	"github.com/claimbench/claimbench/internal/result"
-	"github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
 // needRoot skips where mounting is refused: without root, and for root in a container that may not. It skips on a
@@ -68,19 +68,29 @@ func newTmpfsOf(t testing.TB, size string) string {
 	return dir
 }
 
-// newSloppy mounts a share with faults, once or several times, over a tmpfs.
-func newSloppy(t testing.TB, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
+// newFaulty mounts a share with faults, once or several times, over a tmpfs.
+func newFaulty(t testing.TB, mounts int, faults string) (dirs []string) {
 	t.Helper()
-	return newSloppyOf(t, "256m", mounts, plant)
+	return newFaultyOf(t, "256m", mounts, faults)
 }
 
-func newSloppyOf(t testing.TB, size string, mounts int, plant func(*sloppyfs.Share)) (dirs []string) {
+func newFaultyOf(t testing.TB, size string, mounts int, faults string) (dirs []string) {
+	t.Helper()
+	_, dirs = newShare(t, size, mounts, faults)
+	return dirs
+}
+
+func newShare(t testing.TB, size string, mounts int, faults string) (s *faultfs.Share, dirs []string) {
 	t.Helper()
 	needRoot(t)
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		cannot(t, err.Error())
 	}
-	s, err := sloppyfs.New(newTmpfsOf(t, size))
+	planted, err := faultfs.Parse(faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = faultfs.New(newTmpfsOf(t, size), 1, planted...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +99,6 @@ func newSloppyOf(t testing.TB, size string, mounts int, plant func(*sloppyfs.Sha
 			t.Error(err)
 		}
 	})
-	plant(s)
 	for range mounts {
 		dir := t.TempDir()
 		if err := s.Mount(dir); err != nil {
@@ -97,7 +106,7 @@ func newSloppyOf(t testing.TB, size string, mounts int, plant func(*sloppyfs.Sha
 		}
 		dirs = append(dirs, dir)
 	}
-	return dirs
+	return s, dirs
 }
 
 // smallBench does little: enough to see a planted fault, and to see that nothing else is there.

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/internal/faultfs"
 	"github.com/claimbench/claimbench/internal/race"
-	sloppy "github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
 func TestANameIsJudgedByWhoseFileItIs(t *testing.T) {
@@ -94,27 +94,27 @@ func TestTheCorpusHasEachClaimNameOnce(t *testing.T) {
 // What does not decide is said all the same.
 func TestWhatBecomesOfNamesIsNoted(t *testing.T) {
 	for _, c := range []struct {
-		fault sloppy.Fault
+		fault faultfs.Kind
 		says  []string
 		never string
 	}{
-		{sloppy.NamesFoldCase, []string{"case is folded here: \"k\" and \"K\"", "case is folded beyond ASCII here: ", `"\u03c3" and "\u03c2"`, `upper-case letters are listed otherwise than they were made: "Key" as "KEY"`}, `"\u00e9" and`},
-		{sloppy.NamesNormalised, []string{"Unicode is normalised here: ", "are listed otherwise than they were made: \"e\\u0301\" as \"\\u00e9\""}, "case is folded"},
-		{sloppy.NamesDropEnd, []string{"trailing dots or spaces are dropped here: ", "a dot or space at the end are listed otherwise"}, "case is folded"},
-		{sloppy.NamesReserved, []string{"characters that Windows forbids are refused in names: \"a:b\" (EINVAL)"}, "one name"},
-		{sloppy.NamesShort, []string{"more than 143 bytes are refused"}, "one name"},
-		{sloppy.InodesUnstable, nil, "name"},
+		{faultfs.NamesFoldCase, []string{"case is folded here: \"k\" and \"K\"", "case is folded beyond ASCII here: ", `"\u03c3" and "\u03c2"`, `upper-case letters are listed otherwise than they were made: "Key" as "KEY"`}, `"\u00e9" and`},
+		{faultfs.NamesNormalised, []string{"Unicode is normalised here: ", "are listed otherwise than they were made: \"e\\u0301\" as \"\\u00e9\""}, "case is folded"},
+		{faultfs.NamesDropEnd, []string{"trailing dots or spaces are dropped here: ", "a dot or space at the end are listed otherwise"}, "case is folded"},
+		{faultfs.NamesReserved, []string{"characters that Windows forbids are refused in names: \"a:b\" (EINVAL)"}, "one name"},
+		{faultfs.NamesShort, []string{"more than 143 bytes are refused"}, "one name"},
+		{faultfs.InodesUnstable, nil, "name"},
 	} {
-		b := smallBench(t, 2, newSloppy(t, 1, one(c.fault))...)
+		b := smallBench(t, 2, newFaulty(t, 1, c.fault.String())...)
 		f := run(t, b, "names")
 		notes := strings.Join(f.Warnings, "\n")
 		for _, says := range c.says {
 			if !strings.Contains(notes, says) {
-				t.Errorf("fault %d: no note says %q: %s", c.fault, says, describe(&f))
+				t.Errorf("fault %s: no note says %q: %s", c.fault, says, describe(&f))
 			}
 		}
 		if strings.Contains(notes, c.never) {
-			t.Errorf("fault %d: a note says %q: %s", c.fault, c.never, describe(&f))
+			t.Errorf("fault %s: a note says %q: %s", c.fault, c.never, describe(&f))
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/museum"
 )
 
 // The filesystems of the kernel keep all promises: here nothing but holds may come out.
@@ -29,7 +31,7 @@ func TestGoodFilesystemsHold(t *testing.T) {
 		{"btrfs", func(t testing.TB) []string { return []string{newLoop(t, "btrfs", "btrfs-progs", 128<<20)} }},
 		{"overlay", func(t testing.TB) []string { needRoot(t); return newOverlays(t, 1) }},
 		{"bind mount", newBind},
-		{"FUSE, twice", func(t testing.TB) []string { return newSloppy(t, 2, nothing) }},
+		{"FUSE, twice", func(t testing.TB) []string { return newFaulty(t, 2, "") }},
 	}
 	if testing.Short() {
 		all = all[:1]
@@ -40,11 +42,11 @@ func TestGoodFilesystemsHold(t *testing.T) {
 			b := smallBench(t, 4, dirs...)
 			for _, p := range harmless() {
 				enterFresh(t, b, p.Name, dirs...)
-				good := planted{probe: p.Name, verdict: holds, class: classWhereGood[p.Name]}
+				good := museum.Exhibit{Probe: p.Name, Verdict: holds, Class: classWhereGood[p.Name]}
 				if p.Name == "inode-reuse" {
-					good.class = reusing[c.name]
+					good.Class = reusing[c.name]
 				}
-				good.check(t, b)
+				check(t, b, &good)
 				if left := leftovers(t, filepath.Join(dirs[0], p.Name)); len(left) > 0 {
 					t.Errorf("%s left %q", p.Name, left)
 				}
@@ -56,7 +58,7 @@ func TestGoodFilesystemsHold(t *testing.T) {
 var classWhereGood = map[string]string{"flock": enforced, "posix-lock": enforced, "ofd-lock": enforced}
 
 // reusing are the filesystems that give an inode number away again. What the temporary directory is on, is not known.
-var reusing = map[string]string{"ext4": reused, "xfs": reused, "temporary directory": anyClass}
+var reusing = map[string]string{"ext4": reused, "xfs": reused, "temporary directory": "any"}
 
 // leftovers is what a probe should have removed. Its directory is the survey's to remove, with the lock files in it.
 func leftovers(t testing.TB, dir string) (names []string) {
@@ -104,12 +106,12 @@ func TestCoarseTimesOfARealFilesystemAreSeen(t *testing.T) {
 		t.Skip("long")
 	}
 	b := smallBench(t, 4, newLoop(t, "ext4", "e2fsprogs", 64<<20, "-I", "128"))
-	coarse := planted{probe: "timestamps", mounts: 1, verdict: broken, kinds: []string{coarseTimes}, reason: "in steps of 1s"}
-	coarse.check(t, b)
-	for _, p := range []planted{
-		{probe: "clock-skew", verdict: holds}, {probe: "inode-reuse", verdict: holds, class: reused, reason: "the file handle does"},
+	coarse := museum.Exhibit{Probe: "timestamps", Mounts: 1, Verdict: broken, Violations: []string{coarseTimes}, Reason: "in steps of 1s"}
+	check(t, b, &coarse)
+	for _, p := range []museum.Exhibit{
+		{Probe: "clock-skew", Verdict: holds}, {Probe: "inode-reuse", Verdict: holds, Class: reused, Reason: "the file handle does"},
 	} {
-		p.check(t, b)
+		check(t, b, &p)
 	}
 }
 
@@ -153,21 +155,21 @@ func TestTwoOverlaysOfOneUpperDirectoryDoNotAgree(t *testing.T) {
 	b := smallBench(t, 4, dirs...)
 	for _, name := range []string{"excl-create", "mkdir", "symlink", "link", "rename-noreplace"} {
 		enterFresh(t, b, name, dirs...)
-		stale := planted{probe: name, mounts: 2, verdict: broken, kinds: []string{releasedStaysTaken}}
-		stale.check(t, b)
+		stale := museum.Exhibit{Probe: name, Mounts: 2, Verdict: broken, Violations: []string{releasedStaysTaken}}
+		check(t, b, &stale)
 	}
 	for _, name := range []string{"flock", "posix-lock", "ofd-lock"} {
 		enterFresh(t, b, name, dirs...)
-		local := planted{probe: name, mounts: 2, verdict: broken, class: localOnly, kinds: []string{severalWinners}}
-		local.check(t, b)
+		local := museum.Exhibit{Probe: name, Mounts: 2, Verdict: broken, Class: localOnly, Violations: []string{severalWinners}}
+		check(t, b, &local)
 	}
 	b.MaxWait = 200 * time.Millisecond
 	enterFresh(t, b, "visibility", dirs...)
-	late := planted{probe: "visibility", mounts: 2, verdict: broken, kinds: []string{newNameLate, newEntryLate, removedNameStays, removedInListing, oldFileStays, contentStale, touchLate, staleHandle}}
-	late.check(t, b)
+	late := museum.Exhibit{Probe: "visibility", Mounts: 2, Verdict: broken, Violations: []string{newNameLate, newEntryLate, removedNameStays, removedInListing, oldFileStays, contentStale, touchLate, staleHandle}}
+	check(t, b, &late)
 	enterFresh(t, b, "lock-coherence", dirs...)
-	lost := planted{probe: "lock-coherence", mounts: 2, verdict: broken, kinds: []string{lostUpdate}}
-	lost.check(t, b)
+	lost := museum.Exhibit{Probe: "lock-coherence", Mounts: 2, Verdict: broken, Violations: []string{lostUpdate}}
+	check(t, b, &lost)
 	for _, name := range []string{"rename-dir-occupied", "rename-replace", "publish"} {
 		enterFresh(t, b, name, dirs...)
 		if f := run(t, b, name); f.Verdict != holds && f.Verdict != unproven {

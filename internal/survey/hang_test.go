@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/faultfs"
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
-	"github.com/claimbench/claimbench/internal/sloppyfs"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestACallThatDoesNotComeBackIsLeftBehind(t *testing.T) {
 }
 
 // hanging mounts a filesystem of which one operation never comes back.
-func hanging(t *testing.T, f sloppyfs.Fault) string {
+func hanging(t *testing.T, k faultfs.Kind) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("claimbench", dir, "tmpfs", 0, ""); err != nil {
@@ -48,7 +48,7 @@ func hanging(t *testing.T, f sloppyfs.Fault) string {
 			t.Error(err)
 		}
 	})
-	share, err := sloppyfs.New(dir)
+	share, err := faultfs.New(dir, 1, k.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,6 @@ func hanging(t *testing.T, f sloppyfs.Fault) string {
 			t.Error(err)
 		}
 	})
-	share.Plant(f, 1)
 	at := t.TempDir()
 	if err := share.Mount(at); err != nil {
 		t.Fatal(err)
@@ -77,7 +76,7 @@ func surveyOf(t *testing.T, dir string) (*result.File, error) {
 }
 
 func TestASurveyOfAFilesystemThatHangsAtOnceEnds(t *testing.T) {
-	_, err := surveyOf(t, hanging(t, sloppyfs.HangOpen))
+	_, err := surveyOf(t, hanging(t, faultfs.HangOpen))
 	var target *TargetError
 	if !errors.As(err, &target) || !strings.Contains(err.Error(), "no answer within 1s") {
 		t.Errorf("got %v", err)
@@ -85,7 +84,7 @@ func TestASurveyOfAFilesystemThatHangsAtOnceEnds(t *testing.T) {
 }
 
 func TestAHungFindingIsKeptAndTheOthersAreMade(t *testing.T) {
-	f, err := surveyOf(t, hanging(t, sloppyfs.HangLock))
+	f, err := surveyOf(t, hanging(t, faultfs.HangLock))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,17 @@
-// Package sloppyfs is a FUSE filesystem that breaks promises on purpose: a loopback over a directory, with faults
+// Package faultfs is a FUSE filesystem that breaks promises on purpose: a loopback over a directory, with faults
 // planted one at a time. It exists to show, on a real mount, that a probe can say something else than "holds".
 //
 // One Share may be mounted several times. Each mount is a superblock of its own, so that the parent lock of the VFS
 // does not serialise creates across them; the mounts have the directory and the table of locks in common, as the
 // clients of a server have. Nothing is cached by the kernel unless a fault says so. Without faults it keeps every
 // promise. Its caveat: it needs root and /dev/fuse, and what a process does in its mounts is served by this one.
-package sloppyfs
+package faultfs
 
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +24,8 @@ import (
 type Share struct {
 	dir      string
 	root     int // descriptor of dir
-	faults   [faultCount]planted
+	faults   [kindCount]planted
+	seed     uint64
 	locks    lockTable
 	closed   chan struct{} // ends what hangs
 	mounts   []*mount
@@ -32,68 +35,79 @@ type Share struct {
 	began    time.Time
 }
 
-// planted is a fault and its occasions.
+// planted is a fault, or none, and how often there was occasion for it.
 type planted struct {
-	every, seen atomic.Int64
-	on          atomic.Int64 // bit set of Calls; 0 is all
+	fault atomic.Pointer[Fault]
+	seen  atomic.Uint64
 }
 
-// New serves a directory, which stays the caller's.
-func New(dir string, faults ...Fault) (*Share, error) {
+// New serves a directory, which stays the caller's. The seed decides on which occasions a fault fires that does so
+// by chance.
+func New(dir string, seed uint64, faults ...Fault) (*Share, error) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	s := &Share{dir: dir, root: root, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
+	s := &Share{dir: dir, root: root, seed: seed, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
 	for _, f := range faults {
-		s.Plant(f, 1)
+		s.Plant(f)
 	}
 	return s, nil
 }
 
-// Plant makes a fault fire on each every-th occasion; 0 removes it. A fault that can befall several calls is
-// limited to those named. LocksLocal and ContentCached must be planted before the mount: the kernel is told of
-// them once.
-func (s *Share) Plant(f Fault, every int, on ...Call) {
-	bits := int64(0)
-	for _, c := range on {
-		bits |= 1 << c
-	}
-	s.faults[f].on.Store(bits)
-	s.faults[f].every.Store(int64(every))
-}
+// Plant plants a fault, in place of one of the same kind. LocksLocal and ContentCached must be planted before the
+// mount: the kernel is told of them once.
+func (s *Share) Plant(f Fault) { s.faults[f.Kind].fault.Store(&f) }
 
-// has reports whether the fault is planted at all.
-func (s *Share) has(f Fault) bool { return s.faults[f].every.Load() != 0 }
+// Remove removes the fault of that kind.
+func (s *Share) Remove(k Kind) { s.faults[k].fault.Store(nil) }
+
+// has reports whether a fault of that kind is planted.
+func (s *Share) has(k Kind) bool { return s.faults[k].fault.Load() != nil }
 
 // fires reports whether the fault is due on this occasion.
-func (s *Share) fires(f Fault) bool {
-	every := s.faults[f].every.Load()
-	return every != 0 && s.faults[f].seen.Add(1)%every == 0
+func (s *Share) fires(k Kind) bool {
+	f := s.faults[k].fault.Load()
+	if f == nil {
+		return false
+	}
+	n := s.faults[k].seen.Add(1)
+	if f.P > 0 {
+		return rand.New(rand.NewPCG(s.seed+uint64(k), n)).Float64() < f.P
+	}
+	return n%uint64(max(1, f.Every)) == 0
 }
 
 // firesOn is fires for a fault that can befall several calls.
-func (s *Share) firesOn(f Fault, c Call) bool {
-	on := s.faults[f].on.Load()
-	return (on == 0 || on>>c&1 != 0) && s.fires(f)
+func (s *Share) firesOn(k Kind, c Call) bool {
+	f := s.faults[k].fault.Load()
+	return f != nil && (len(f.On) == 0 || slices.Contains(f.On, c)) && s.fires(k)
+}
+
+// the is the planted fault of that kind; without one it has no measures.
+func (s *Share) the(k Kind) Fault {
+	if f := s.faults[k].fault.Load(); f != nil {
+		return *f
+	}
+	return Fault{}
 }
 
 // Mount mounts the share. The directory must exist.
 func (s *Share) Mount(at string) error {
 	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0, nodes: newNodes(s.root), handles: map[uint64]*handle{}, names: newNames()}
 	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
-		FsName: s.dir, Name: "sloppyfs", DirectMountStrict: true,
+		FsName: s.dir, Name: "faultfs", DirectMountStrict: true,
 		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.has(ContentCached),
 		DisableXAttrs: true, DisableReadDirPlus: true,
 	})
 	if err != nil {
-		return fmt.Errorf("mount sloppyfs on %s: %w", at, err)
+		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
 	m.server = server
 	s.mounts = append(s.mounts, m)
 	go server.Serve()
 	if err := server.WaitMount(); err != nil {
-		return fmt.Errorf("mount sloppyfs on %s: %w", at, err)
+		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
 	return nil
 }
@@ -137,25 +151,11 @@ func (m *mount) unmount() error {
 	return nil
 }
 
-// later does something a moment after the call that it belongs to.
-func (s *Share) later(f func()) { s.laterBy(delay, f) }
-
-func (s *Share) laterBy(d time.Duration, f func()) {
+// later does something after the call that it belongs to.
+func (s *Share) later(d time.Duration, f func()) {
 	s.late.Add(1)
 	time.AfterFunc(d, func() {
 		defer s.late.Done()
 		f()
 	})
 }
-
-// delay is how long that takes.
-const delay = 2 * time.Millisecond
-
-// brief is how long a mount says that a name is absent which it found absent.
-const brief = 200 * time.Millisecond
-
-// gap is how long a step that ought to be part of another takes: long enough for another contender to come between.
-const gap = 300 * time.Microsecond
-
-// forever is a cache's timeout.
-const forever = time.Hour

@@ -1,4 +1,4 @@
-package sloppyfs
+package faultfs
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-package sloppyfs
+package faultfs
 
 import (
 	"fmt"
@@ -26,17 +26,22 @@ func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *f
 	if err != nil {
 		if err == unix.ENOENT && m.share.has(NegativeCached) {
 			m.names.put(at, -1)
-		}
-		if err == unix.ENOENT && m.share.has(NegativeBriefly) {
-			m.names.put(at, -1)
-			m.share.laterBy(brief, func() { m.names.changed(at.parent, at.name) })
+			m.expire(NegativeCached, at)
 		}
 		return fuse.Status(code(err))
 	}
 	if m.share.has(PositiveCached) {
 		m.names.put(at, fd)
+		m.expire(PositiveCached, at)
 	}
 	return m.entry(fd, out)
+}
+
+// expire forgets a look-up when the fault that made the mount remember it says so.
+func (m *mount) expire(k Kind, at entryName) {
+	if d := m.share.the(k).For; d > 0 {
+		m.share.later(d, func() { m.names.changed(at.parent, at.name) })
+	}
 }
 
 func (m *mount) Forget(id, lookups uint64) { m.nodes.forget(id, lookups) }
@@ -49,7 +54,7 @@ func (s *Share) before(c Call) unix.Errno {
 	case s.firesOn(TakenThoughAbsent, c):
 		return unix.EEXIST
 	case s.firesOn(Slow, c):
-		time.Sleep(slow)
+		time.Sleep(s.the(Slow).Delay)
 	}
 	return 0
 }
@@ -77,7 +82,7 @@ func (s *Share) taken(c Call, err error) unix.Errno {
 func (s *Share) after(c Call, undo func()) unix.Errno {
 	switch {
 	case s.firesOn(MadeVanishes, c):
-		s.later(undo)
+		s.later(s.the(MadeVanishes).Delay, undo)
 	case s.firesOn(WinnerToldEEXIST, c):
 		return unix.EEXIST
 	case s.firesOn(WinnerToldEIO, c):
@@ -172,7 +177,7 @@ func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.
 }
 
 // place makes something under a name, or, with the fault, looks first and then replaces what is there.
-func (s *Share) place(dir int, name string, notAtomic Fault, at func(string) error) unix.Errno {
+func (s *Share) place(dir int, name string, notAtomic Kind, at func(string) error) unix.Errno {
 	if !s.fires(notAtomic) {
 		err := at(name)
 		if err == unix.EEXIST && s.fires(LoserReplaces) {
@@ -183,7 +188,7 @@ func (s *Share) place(dir int, name string, notAtomic Fault, at func(string) err
 	if !absent(dir, name) {
 		return unix.EEXIST
 	}
-	time.Sleep(gap)
+	time.Sleep(s.the(notAtomic).Delay)
 	return s.replace(dir, name, at)
 }
 
@@ -197,7 +202,7 @@ func (s *Share) replace(dir int, name string, at func(string) error) unix.Errno 
 }
 
 // unique is a name that no contender uses.
-func (s *Share) unique() string { return fmt.Sprintf(".sloppy%d", s.serial.Add(1)) }
+func (s *Share) unique() string { return fmt.Sprintf(".faultfs%d", s.serial.Add(1)) }
 
 // copyTo makes a copy of a file, whole at once.
 func copyTo(dir int, from, to string) error {
@@ -263,12 +268,12 @@ func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) u
 		if !absent(toDir, to) {
 			return unix.EEXIST
 		}
-		time.Sleep(gap)
+		time.Sleep(s.the(NoreplaceNotAtomic).Delay)
 		flags = 0
 	case flags == 0 && s.has(ReplacedKept) && !absent(toDir, to):
 		s.replaced.Store(placeOf(toDir, to), true)
 	case flags == 0 && s.has(RenameWithGap) && unix.Unlinkat(toDir, to, 0) == nil:
-		time.Sleep(gap)
+		time.Sleep(s.the(RenameWithGap).Delay)
 	}
 	err := unix.Renameat2(dir, name, toDir, to, flags)
 	switch occupied := err == unix.EEXIST || err == unix.ENOTEMPTY; {

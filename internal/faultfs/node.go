@@ -1,6 +1,7 @@
-package sloppyfs
+package faultfs
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -99,10 +100,13 @@ func (m *mount) entry(fd int, out *fuse.EntryOut) fuse.Status {
 
 func (s *Share) attrTimeout() time.Duration {
 	if s.has(ContentCached) {
-		return forever
+		return cmp.Or(s.the(ContentCached).For, forever)
 	}
 	return 0
 }
+
+// forever is a cache's timeout.
+const forever = time.Hour
 
 func status(fd int) (st unix.Stat_t, errno unix.Errno) {
 	errno = code(unix.Fstat(fd, &st))

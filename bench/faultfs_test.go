@@ -8,27 +8,30 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/claimbench/claimbench/internal/sloppyfs"
+	"github.com/claimbench/claimbench/internal/faultfs"
 )
 
 // The positive control of the whole bench: on a filesystem that breaks a promise, the protocols that rest on it are
 // seen to fail, and those that do not rest on it are not.
 
 // brokenLine has contenders over so many mounts of a filesystem with a fault.
-func brokenLine(t *testing.T, contenders, mounts int, faults ...sloppyfs.Fault) Options {
+func brokenLine(t *testing.T, contenders, mounts int, faults ...faultfs.Kind) Options {
 	t.Helper()
 	return Options{Line: lineIn(t, contenders, brokenMounts(t, mounts, faults...)...)}
 }
 
-func brokenMounts(t *testing.T, mounts int, faults ...sloppyfs.Fault) (routes []string) {
+func brokenMounts(t *testing.T, mounts int, faults ...faultfs.Kind) (routes []string) {
 	t.Helper()
 	dir := smallTmpfs(t, "size=256m")
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		cannot(t, err.Error())
 	}
-	share, err := sloppyfs.New(dir, faults...)
+	share, err := faultfs.New(dir, 1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, k := range faults {
+		share.Plant(k.New())
 	}
 	t.Cleanup(func() {
 		if err := share.Close(); err != nil {
@@ -73,7 +76,7 @@ func TestAnExclusiveCreateThatIsNoneShowsInStorm(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		cannot(t, "contention needs two CPUs")
 	}
-	o := brokenLine(t, 16, 2, sloppyfs.ExclDropped)
+	o := brokenLine(t, 16, 2, faultfs.ExclDropped)
 	o.Trials, o.Protocols = 6, []string{"excl", "generations", "generations-linked"}
 	seen := map[string]int{}
 	for again := 0; again < 20 && (seen["excl"] == 0 || seen["generations"] == 0); again++ {
@@ -88,7 +91,7 @@ func TestAnExclusiveCreateThatIsNoneShowsInStorm(t *testing.T) {
 }
 
 func TestALockThatExcludesNobodyShowsInForced(t *testing.T) {
-	o := brokenLine(t, 4, 1, sloppyfs.LocksGranted)
+	o := brokenLine(t, 4, 1, faultfs.LocksGranted)
 	o.Trials, o.Protocols, o.TTL = 3, []string{"flock-reread", "flock-held", "generations", "quarantine"}, time.Second
 	rows := rowsOf(t, "forced", o)
 	for _, name := range []string{"flock-reread lock of two", "flock-held lock of two"} {
@@ -102,7 +105,7 @@ func TestALockThatExcludesNobodyShowsInForced(t *testing.T) {
 }
 
 func TestLocksLocalToAMountShowOverTwo(t *testing.T) {
-	o := brokenLine(t, 17, 2, sloppyfs.LocksLocal)
+	o := brokenLine(t, 17, 2, faultfs.LocksLocal)
 	o.Trials, o.Protocols = 4, []string{"flock-held", "generations"}
 	rows := rowsOf(t, "takeover", o)
 	if r := rows["flock-held"]; r.Trials == 0 || r.Duplicates == 0 {
@@ -112,7 +115,7 @@ func TestLocksLocalToAMountShowOverTwo(t *testing.T) {
 }
 
 func TestALockThatOutlivesItsHolderShowsInDeaths(t *testing.T) {
-	o := brokenLine(t, 4, 1, sloppyfs.LocksOutliveHolder)
+	o := brokenLine(t, 4, 1, faultfs.LocksOutliveHolder)
 	o.Trials, o.Protocols, o.TTL = 2, []string{"flock-held"}, 200*time.Millisecond
 	if r := rowsOf(t, "deaths", o)["flock-held each step of a claim"]; r.Trials == 0 || r.Missed == 0 {
 		t.Errorf("whoever died holds the key for ever: %+v", r)
@@ -120,7 +123,7 @@ func TestALockThatOutlivesItsHolderShowsInDeaths(t *testing.T) {
 }
 
 func TestWithoutLinksNothingIsProven(t *testing.T) {
-	o := brokenLine(t, 40, 1, sloppyfs.LinkRefused)
+	o := brokenLine(t, 40, 1, faultfs.LinkRefused)
 	o.Trials, o.Protocols = 2, []string{"generations", "generations-linked"}
 	for _, workload := range []string{"forty", "takeover"} {
 		rows := rowsOf(t, workload, o)

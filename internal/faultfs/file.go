@@ -1,4 +1,4 @@
-package sloppyfs
+package faultfs
 
 import (
 	"sync"
@@ -122,7 +122,7 @@ func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errn
 	exclusive := flags&unix.O_EXCL != 0
 	if exclusive && s.fires(ExclDropped) {
 		exclusive = false
-		time.Sleep(gap)
+		time.Sleep(s.the(ExclDropped).Delay)
 	}
 	fd, err := unix.Openat(dir, name, openFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
 	switch {
@@ -166,7 +166,7 @@ func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
 	if err != nil {
 		return code(err)
 	}
-	s.later(func() {
+	s.later(s.the(WritesDelayed).Delay, func() {
 		unix.Pwrite(own, data, off)
 		unix.Close(own)
 	})

@@ -1,4 +1,4 @@
-package sloppyfs
+package faultfs
 
 import (
 	"time"
@@ -42,8 +42,15 @@ func (m *mount) spoilTimes(a *fuse.Attr) {
 // stamp gives a file that this mount has made, written or touched the time of the client, with that fault.
 func (m *mount) stamp(fd int) {
 	if m.share.has(ClientStamps) && !m.first {
-		setTime(path(fd), time.Now().Add(Skew))
+		setTime(path(fd), m.clock(ClientStamps))
 	}
+}
+
+// clock is a wrong clock.
+func (m *mount) clock(k Kind) time.Time {
+	f, now := m.share.the(k), time.Now()
+	drifted := f.Drift.Seconds() * float64(now.Sub(m.share.began))
+	return now.Add(f.Skew + time.Duration(drifted))
 }
 
 // setTimes carries out a touch, and a time that is set.
@@ -60,8 +67,10 @@ func (m *mount) setTimes(in *fuse.SetAttrIn, file string) unix.Errno {
 		return unix.EPERM
 	case touched && s.fires(TouchIgnored), !touched && s.fires(TimesNotSet):
 		return 0
-	case touched && (s.has(TouchSkewed) || s.has(ClientStamps) && !m.first):
-		return setTime(file, time.Now().Add(Skew))
+	case touched && s.has(TouchSkewed):
+		return setTime(file, m.clock(TouchSkewed))
+	case touched && s.has(ClientStamps) && !m.first:
+		return setTime(file, m.clock(ClientStamps))
 	case touched:
 		now := unix.Timespec{Nsec: unix.UTIME_NOW}
 		return code(unix.UtimesNanoAt(unix.AT_FDCWD, file, []unix.Timespec{now, now}, 0))
