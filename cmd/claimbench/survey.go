@@ -29,6 +29,7 @@ type surveyFlags struct {
 	config    string
 	routes    []string
 	budget    time.Duration
+	maxWait   time.Duration
 	out       string
 	json      bool
 	require   []string
@@ -47,6 +48,7 @@ func (f *surveyFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.config, "config", "quick", "quick, full, or a YAML file read over quick")
 	fl.StringArrayVar(&f.routes, "route", nil, "DIR=OTHER: another way to the same directory")
 	fl.DurationVar(&f.budget, "budget", 0, "the most that the whole run may take (default from --config)")
+	fl.DurationVar(&f.maxWait, "max-wait", 0, "how long a change may take to be seen over another route (default from --config)")
 	fl.StringVar(&f.out, "out", "", "result file to write (default claimbench-HOST-TIME.json; - for none)")
 	fl.BoolVar(&f.json, "json", false, "print the result file instead of the table")
 	fl.StringSliceVar(&f.require, "require", nil, "protocols and promises that decide the exit status (default from --config)")
@@ -158,6 +160,9 @@ func (f *surveyFlags) settings(cmd *cobra.Command, names []string) (config.Confi
 	}
 	if f.budget != 0 || cmd.Flags().Changed("budget") {
 		c.Budget = f.budget
+	}
+	if cmd.Flags().Changed("max-wait") {
+		c.MaxWait = f.maxWait
 	}
 	if f.require != nil {
 		c.Require = f.require
