@@ -86,6 +86,7 @@ func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 		return fuse.Status(code(err))
 	}
 	if in.Flags&unix.O_TRUNC != 0 {
+		m.stamp(fd)
 		m.changed(fd)
 	}
 	return m.opened(fd, in.Flags, out)
@@ -256,10 +257,8 @@ func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
 // SetAttr changes size, owner, mode and times.
 func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	p := path(m.nodes.fd(in.NodeId))
-	if size, ok := in.GetSize(); ok {
-		if err := unix.Truncate(p, int64(size)); err != nil {
-			return fuse.Status(code(err))
-		}
+	if err := m.truncate(p, in); err != nil {
+		return fuse.Status(code(err))
 	}
 	if err := chown(p, in); err != nil {
 		return fuse.Status(code(err))
@@ -274,6 +273,19 @@ func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 	}
 	m.changed(m.nodes.fd(in.NodeId))
 	return m.attr(in.NodeId, out)
+}
+
+// truncate changes the size, where that is asked for. Other than truncate(2), ftruncate(2) stamps the file even if it
+// has that size.
+func (m *mount) truncate(file string, in *fuse.SetAttrIn) error {
+	size, asked := in.GetSize()
+	if !asked {
+		return nil
+	}
+	if fh, ok := in.GetFh(); ok {
+		return unix.Ftruncate(m.handle(fh).fd, int64(size))
+	}
+	return unix.Truncate(file, int64(size))
 }
 
 // chown changes owner and group, where that is asked for.

@@ -98,7 +98,7 @@ func (s *Share) Mount(at string) error {
 	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
 		FsName: s.dir, Name: "faultfs", DirectMountStrict: true,
 		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.cachesForever(),
-		DisableXAttrs: true, DisableReadDirPlus: true,
+		DisableXAttrs: true, DisableReadDirPlus: true, ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC,
 	})
 	if err != nil {
 		return fmt.Errorf("mount faultfs on %s: %w", at, err)
