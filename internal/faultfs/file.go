@@ -35,6 +35,14 @@ type handle struct {
 	access int // O_RDONLY, O_WRONLY or O_RDWR
 }
 
+func newMount(s *Share, at string) *mount {
+	return &mount{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0,
+		nodes: newNodes(s.root), names: newNames(), attrs: attrs{of: map[uint64]seenAttr{}},
+		locked: map[uint64]time.Time{}, handles: map[uint64]*handle{}, listed: map[uint64][]os.DirEntry{},
+	}
+}
+
 func (m *mount) handle(fh uint64) *handle {
 	m.mu.Lock()
 	defer m.mu.Unlock()

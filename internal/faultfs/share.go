@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +21,6 @@ import (
 
 // A Share is a directory served to one or more mounts.
 type Share struct {
-	dir      string
 	root     int // descriptor of dir
 	faults   [kindCount]planted
 	seed     uint64
@@ -48,7 +46,7 @@ func New(dir string, seed uint64, faults ...Fault) (*Share, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	s := &Share{dir: dir, root: root, seed: seed, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
+	s := &Share{root: root, seed: seed, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
 	for _, f := range faults {
 		s.Plant(f)
 	}
@@ -94,19 +92,21 @@ func (s *Share) the(k Kind) Fault {
 
 // Mount mounts the share. The directory must exist.
 func (s *Share) Mount(at string) error {
-	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0, nodes: newNodes(s.root), handles: map[uint64]*handle{}, listed: map[uint64][]os.DirEntry{}, names: newNames(), attrs: attrs{of: map[uint64]seenAttr{}}, locked: map[uint64]time.Time{}}
-	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
-		FsName: s.dir, Name: "faultfs", DirectMountStrict: true,
-		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.cachesForever(),
-		DisableXAttrs: true, DisableReadDirPlus: true, ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC,
-	})
+	m := newMount(s, at)
+	fd, err := attach(at)
 	if err != nil {
 		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
-	m.server = server
+	m.server, err = fuse.NewServer(m, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
+		MaxWrite: maxRead, EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.cachesForever(),
+		DisableXAttrs: true, DisableReadDirPlus: true, ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("serve faultfs on %s: %w", at, err), unix.Unmount(at, unix.MNT_DETACH))
+	}
 	s.mounts = append(s.mounts, m)
-	go server.Serve()
-	if err := server.WaitMount(); err != nil {
+	go m.server.Serve()
+	if err := awaken(at); err != nil {
 		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
 	return nil
