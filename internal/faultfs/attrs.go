@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,4 +90,70 @@ func (m *mount) stale(fd int) bool {
 	}
 	_, own := m.removed.Load(st.Ino)
 	return !own && m.share.fires(RemovedStale)
+}
+
+func (m *mount) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return m.attr(in.NodeId, out)
+}
+
+func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
+	fd := m.nodes.fd(id)
+	if m.stale(fd) {
+		return fuse.Status(unix.ESTALE)
+	}
+	st, errno := m.status(fd)
+	m.fillAttr(&st, &out.Attr)
+	out.SetTimeout(m.share.attrTimeout())
+	return fuse.Status(errno)
+}
+
+// SetAttr changes size, owner, mode and times.
+func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	p := path(m.nodes.fd(in.NodeId))
+	if err := m.truncate(p, in); err != nil {
+		return fuse.Status(code(err))
+	}
+	if err := chown(p, in); err != nil {
+		return fuse.Status(code(err))
+	}
+	if mode, ok := in.GetMode(); ok {
+		if err := unix.Chmod(p, mode&0o7777); err != nil {
+			return fuse.Status(code(err))
+		}
+	}
+	if errno := m.setTimes(in, p); errno != 0 {
+		return fuse.Status(errno)
+	}
+	m.changed(m.nodes.fd(in.NodeId))
+	return m.attr(in.NodeId, out)
+}
+
+// truncate changes the size, where that is asked for. Other than truncate(2), ftruncate(2) stamps the file even if it
+// has that size.
+func (m *mount) truncate(file string, in *fuse.SetAttrIn) error {
+	size, asked := in.GetSize()
+	if !asked {
+		return nil
+	}
+	if fh, ok := in.GetFh(); ok {
+		return unix.Ftruncate(m.handle(fh).fd, int64(size))
+	}
+	return unix.Truncate(file, int64(size))
+}
+
+// chown changes owner and group, where that is asked for.
+func chown(file string, in *fuse.SetAttrIn) error {
+	uid, user := in.GetUID()
+	gid, group := in.GetGID()
+	if !user && !group {
+		return nil
+	}
+	owner := [2]int{-1, -1}
+	if user {
+		owner[0] = int(uid)
+	}
+	if group {
+		owner[1] = int(gid)
+	}
+	return unix.Chown(file, owner[0], owner[1])
 }

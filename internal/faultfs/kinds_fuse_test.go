@@ -147,7 +147,7 @@ func TestWhatAnotherHasRemovedIsStale(t *testing.T) {
 	}
 }
 
-// within does something and looks until it is done: it returns the first thing seen that is neither of the two.
+// within does something and looks until it is done: it returns what it has seen, if anything, that is neither of the two.
 func within(t *testing.T, do func() error, look func() string, before, after string) (between string) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -168,7 +168,7 @@ func within(t *testing.T, do func() error, look func() string, before, after str
 }
 
 func TestARenamedFileHasBothNamesForAMoment(t *testing.T) {
-	_, a, b := twoMounts(t, "rename=both-names,delay=100ms")
+	_, a, b := twoMounts(t, "rename=both-names,delay=500ms")
 	rename := func() error { return os.Rename(a+"/file", a+"/moved") }
 	if got := within(t, rename, func() string { return list(t, b) }, "file", "moved"); got != "file moved" {
 		t.Errorf("seen %q in between", got)
@@ -179,7 +179,7 @@ func TestARenamedFileHasBothNamesForAMoment(t *testing.T) {
 }
 
 func TestARenameThatCopiesShowsAHalf(t *testing.T) {
-	_, a, b := twoMounts(t, "rename=copy,delay=100ms")
+	_, a, b := twoMounts(t, "rename=copy,delay=500ms")
 	write(t, a+"/new", "fresh!")
 	rename := func() error { return os.Rename(a+"/new", a+"/file") }
 	if got := within(t, rename, func() string { return read(t, b+"/file") }, "old", "fresh!"); got != "fre" {
@@ -188,7 +188,7 @@ func TestARenameThatCopiesShowsAHalf(t *testing.T) {
 }
 
 func TestATornWriteShowsAHalf(t *testing.T) {
-	_, a, b := twoMounts(t, "write=torn,delay=100ms")
+	_, a, b := twoMounts(t, "write=torn,delay=500ms")
 	f, err := os.OpenFile(a+"/file", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -49,8 +49,7 @@ func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) u
 		return code(s.renameByLink(dir, name, toDir, to))
 	case file && s.fires(RenameCopies):
 		return code(s.renameByCopy(dir, name, toDir, to))
-	case flags == unix.RENAME_NOREPLACE && s.fires(NoreplaceIgnored):
-		time.Sleep(s.the(NoreplaceIgnored).Delay)
+	case flags == unix.RENAME_NOREPLACE && s.firesLate(NoreplaceIgnored):
 		flags = 0
 	case flags == unix.RENAME_NOREPLACE && s.fires(NoreplaceNotAtomic):
 		if !absent(toDir, to) {

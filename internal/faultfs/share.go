@@ -4,7 +4,8 @@
 // One Share may be mounted several times. Each mount is a superblock of its own, so that the parent lock of the VFS
 // does not serialise creates across them; the mounts have the directory and the table of locks in common, as the
 // clients of a server have. Nothing is cached by the kernel unless a fault says so. Without faults it keeps every
-// promise. Its caveat: it needs root and /dev/fuse, and what a process does in its mounts is served by this one.
+// promise. What a killed process leaves mounted, Sweep takes away. Its caveat: it needs root and /dev/fuse, and what a
+// process does in its mounts is served by this one.
 package faultfs
 
 import (
@@ -74,6 +75,15 @@ func (s *Share) fires(k Kind) bool {
 		return rand.New(rand.NewPCG(s.seed+uint64(k), n)).Float64() < f.P
 	}
 	return n%uint64(max(1, f.Every)) == 0
+}
+
+// firesLate is fires, and waits if so.
+func (s *Share) firesLate(k Kind) bool {
+	fires := s.fires(k)
+	if fires {
+		time.Sleep(s.the(k).Delay)
+	}
+	return fires
 }
 
 // firesOn is fires for a fault that can befall several calls.

@@ -142,13 +142,11 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 // create opens or makes a file with exactly the mode asked for. The descriptor is -1 after an error.
 func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errno) {
 	exclusive := flags&unix.O_EXCL != 0
-	if exclusive && s.fires(ExclDropped) {
+	switch {
+	case exclusive && s.firesLate(ExclDropped):
 		exclusive = false
-		time.Sleep(s.the(ExclDropped).Delay)
-	}
-	if exclusive && s.fires(ExclTruncates) {
+	case exclusive && s.firesLate(ExclTruncates):
 		exclusive = false
-		time.Sleep(s.the(ExclTruncates).Delay)
 		flags |= unix.O_TRUNC
 	}
 	fd, err := unix.Openat(dir, name, openFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
@@ -169,146 +167,4 @@ func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errn
 func absent(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
-}
-
-func (m *mount) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	fd := m.handle(in.Fh).fd
-	if m.stale(fd) {
-		return nil, fuse.Status(unix.ESTALE)
-	}
-	n, err := unix.Pread(fd, buf, int64(in.Offset))
-	return fuse.ReadResultData(buf[:max(n, 0)]), fuse.Status(code(err))
-}
-
-func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
-	fd := m.handle(in.Fh).fd
-	if m.stale(fd) {
-		return 0, fuse.Status(unix.ESTALE)
-	}
-	if m.share.fires(WritesDelayed) {
-		return uint32(len(data)), fuse.Status(m.share.writeLater(fd, append([]byte(nil), data...), int64(in.Offset)))
-	}
-	n, err := m.share.write(fd, data, int64(in.Offset))
-	if err == unix.ENOSPC && m.share.fires(WritesDropped) {
-		return uint32(len(data)), fuse.OK
-	}
-	m.stamp(fd)
-	m.changed(fd)
-	return uint32(max(n, 0)), fuse.Status(code(err))
-}
-
-func (s *Share) write(fd int, data []byte, off int64) (int, error) {
-	if s.fires(WritesTorn) {
-		return s.halves(WritesTorn, fd, data, off)
-	}
-	return unix.Pwrite(fd, data, off)
-}
-
-// halves writes one half, and later the other.
-func (s *Share) halves(k Kind, fd int, data []byte, off int64) (int, error) {
-	half := len(data) / 2
-	n, err := unix.Pwrite(fd, data[:half], off)
-	if err != nil || n < half {
-		return n, err
-	}
-	time.Sleep(s.the(k).Delay)
-	more, err := unix.Pwrite(fd, data[half:], off+int64(half))
-	if err != nil && n > 0 {
-		return n, nil
-	}
-	return n + more, err
-}
-
-func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
-	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return code(err)
-	}
-	s.later(s.the(WritesDelayed).Delay, func() {
-		unix.Pwrite(own, data, off)
-		unix.Close(own)
-	})
-	return 0
-}
-
-func (m *mount) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
-	if m.share.fires(SyncEINVAL) {
-		return fuse.EINVAL
-	}
-	return fuse.Status(code(unix.Fsync(m.handle(in.Fh).fd)))
-}
-
-func (m *mount) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
-	m.mu.Lock()
-	h := m.handles[in.Fh]
-	delete(m.handles, in.Fh)
-	m.mu.Unlock()
-	m.dropHandle(in.Fh)
-	unix.Close(h.fd)
-}
-
-func (m *mount) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	return m.attr(in.NodeId, out)
-}
-
-func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
-	fd := m.nodes.fd(id)
-	if m.stale(fd) {
-		return fuse.Status(unix.ESTALE)
-	}
-	st, errno := m.status(fd)
-	m.fillAttr(&st, &out.Attr)
-	out.SetTimeout(m.share.attrTimeout())
-	return fuse.Status(errno)
-}
-
-// SetAttr changes size, owner, mode and times.
-func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
-	p := path(m.nodes.fd(in.NodeId))
-	if err := m.truncate(p, in); err != nil {
-		return fuse.Status(code(err))
-	}
-	if err := chown(p, in); err != nil {
-		return fuse.Status(code(err))
-	}
-	if mode, ok := in.GetMode(); ok {
-		if err := unix.Chmod(p, mode&0o7777); err != nil {
-			return fuse.Status(code(err))
-		}
-	}
-	if errno := m.setTimes(in, p); errno != 0 {
-		return fuse.Status(errno)
-	}
-	m.changed(m.nodes.fd(in.NodeId))
-	return m.attr(in.NodeId, out)
-}
-
-// truncate changes the size, where that is asked for. Other than truncate(2), ftruncate(2) stamps the file even if it
-// has that size.
-func (m *mount) truncate(file string, in *fuse.SetAttrIn) error {
-	size, asked := in.GetSize()
-	if !asked {
-		return nil
-	}
-	if fh, ok := in.GetFh(); ok {
-		return unix.Ftruncate(m.handle(fh).fd, int64(size))
-	}
-	return unix.Truncate(file, int64(size))
-}
-
-// chown changes owner and group, where that is asked for.
-func chown(file string, in *fuse.SetAttrIn) error {
-	uid, user := in.GetUID()
-	gid, group := in.GetGID()
-	if !user && !group {
-		return nil
-	}
-	owner := [2]int{-1, -1}
-	if user {
-		owner[0] = int(uid)
-	}
-	if group {
-		owner[1] = int(gid)
-	}
-	return unix.Chown(file, owner[0], owner[1])
 }
