@@ -18,7 +18,7 @@ func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *f
 	if fd, cached := m.names.get(at); cached && fd < 0 {
 		return fuse.ENOENT
 	} else if cached {
-		return m.entry(fd, out)
+		return m.entry(fd, at, out)
 	}
 	fd, err := unix.Openat(m.nodes.fd(in.NodeId), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -32,7 +32,7 @@ func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *f
 		m.names.put(at, fd)
 		m.expire(PositiveCached, at)
 	}
-	return m.entry(fd, out)
+	return m.entry(fd, at, out)
 }
 
 // expire forgets a look-up when the fault that made the mount remember it says so.

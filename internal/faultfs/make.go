@@ -67,7 +67,7 @@ func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fus
 		return fuse.Status(errno)
 	}
 	m.names.changed(parent, name)
-	return m.entry(fd, out)
+	return m.entry(fd, entryName{parent, name}, out)
 }
 
 func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {

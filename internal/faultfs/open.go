@@ -132,7 +132,7 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		unix.Close(fd)
 		return fuse.Status(code(err))
 	}
-	if st := m.entry(known, &out.EntryOut); st != fuse.OK {
+	if st := m.entry(known, entryName{in.NodeId, name}, &out.EntryOut); st != fuse.OK {
 		unix.Close(fd)
 		return st
 	}

@@ -27,6 +27,10 @@ func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fu
 	if errno := s.rename(dir, name, toDir, to, flags); errno != 0 {
 		return fuse.Status(errno)
 	}
+	m.nodes.moved(entryName{in.Newdir, to})
+	if flags&unix.RENAME_EXCHANGE != 0 {
+		m.nodes.moved(entryName{in.NodeId, name})
+	}
 	m.names.changed(in.NodeId, name)
 	m.names.changed(in.Newdir, to)
 	return fuse.Status(s.after(c, func() { removeTree(toDir, to) }))
@@ -37,7 +41,7 @@ func renameCall(dir int, name string, flags uint) Call {
 	switch {
 	case flags&unix.RENAME_NOREPLACE != 0:
 		return RenameNew
-	case unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR:
+	case unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && isDir(&st):
 		return RenameDir
 	}
 	return RenameFile
