@@ -14,7 +14,8 @@ type mount struct {
 	fuse.RawFileSystem // ENOSYS for what is not here
 	share              *Share
 	at                 string
-	first              bool // of the share's mounts
+	minor              uint32 // of its device number, by which its connection is known
+	first              bool   // of the share's mounts
 	server             *fuse.Server
 	nodes              *nodes
 	names              *names

@@ -116,9 +116,11 @@ func (s *Share) Mount(at string) error {
 	}
 	s.mounts = append(s.mounts, m)
 	go m.server.Serve()
-	if err := awaken(at); err != nil {
+	var st unix.Stat_t
+	if err := errors.Join(awaken(at), unix.Stat(at, &st)); err != nil {
 		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
+	m.minor = unix.Minor(st.Dev)
 	return nil
 }
 
@@ -155,9 +157,31 @@ func (m *mount) unmount() error {
 	if err != nil {
 		return fmt.Errorf("unmount %s: %w", m.at, err)
 	}
-	m.server.Wait()
+	if err := m.end(); err != nil {
+		return fmt.Errorf("end the server of %s: %w", m.at, err)
+	}
 	m.nodes.close()
 	m.names.close()
+	return nil
+}
+
+// end waits for the server, which ends with the last copy of the mount. One in another mount namespace can last: the
+// connection is aborted then.
+func (m *mount) end() error {
+	done := make(chan struct{})
+	go func() {
+		m.server.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(busyTries * busyPause):
+	}
+	if err := abort(m.minor); err != nil {
+		return err
+	}
+	<-done
 	return nil
 }
 

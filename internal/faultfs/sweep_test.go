@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -230,5 +231,33 @@ func TestOnlyOurOwnSourceIsRead(t *testing.T) {
 	elsewhere.pid, elsewhere.space = 1<<30, "pid:[1]"
 	if !later.dead() || elsewhere.dead() {
 		t.Error("a number that came back is another process, and one of another namespace is not known to be dead")
+	}
+}
+
+func TestAShareClosesThoughItsMountLastsInAnotherNamespace(t *testing.T) {
+	needMounts(t)
+	s, err := New(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Mount(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := exec.Command("sleep", "60")
+	elsewhere.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	if err := elsewhere.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Wait()
+	defer elsewhere.Process.Kill()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for the other namespace")
 	}
 }
