@@ -22,12 +22,17 @@ func TestModelDoesWhatARealDirectoryDoes(t *testing.T) {
 				if err := syscall.Access(base, 2); err != nil {
 					cannot(t, fmt.Sprintf("write in %s: %v", base, err))
 				}
-				rapid.Check(t, func(t *rapid.T) {
-					t.Repeat(newTwins(t, base, about).actions())
-				})
+				about.check(t, [2]string{base, base})
 			})
 		}
 	}
+}
+
+// check draws the sequences of a theme.
+func (about theme) check(t *testing.T, routes [2]string) {
+	rapid.Check(t, func(t *rapid.T) {
+		t.Repeat(newTwins(t, routes, about).actions())
+	})
 }
 
 // A theme is a choice of few verbs and names, so that they meet often.

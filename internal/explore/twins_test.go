@@ -22,7 +22,8 @@ type twins struct {
 	about theme
 	w     *world
 	model *model
-	dir   string
+	dirs  [2]string // the directory over each contender's route: the same path, or over two mounts
+	turn  int       // the route over which the next look is
 	real  [2]*performer
 	open  [2][]opened
 	alive []int
@@ -40,20 +41,24 @@ type opened struct {
 	by   Verb
 }
 
-func newTwins(t *rapid.T, base string, about theme) *twins {
-	dir, err := os.MkdirTemp(base, "claimbench-model-")
+// newTwins makes the real directory in what the routes lead to, one for each contender.
+func newTwins(t *rapid.T, routes [2]string, about theme) *twins {
+	dir, err := os.MkdirTemp(routes[0], "claimbench-model-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p := &twins{about: about, w: newWorld(false), dir: filepath.Join(dir, "claims"), ruler: filepath.Join(dir, "ruler"), alive: []int{0, 1}}
-	if err := errors.Join(os.Mkdir(p.dir, 0o777), os.WriteFile(p.ruler, nil, 0o666)); err != nil {
+	p := &twins{about: about, w: newWorld(false), ruler: filepath.Join(dir, "ruler"), alive: []int{0, 1}}
+	for who, route := range routes {
+		p.dirs[who] = filepath.Join(route, filepath.Base(dir), "claims")
+	}
+	if err := errors.Join(os.Mkdir(p.dirs[0], 0o777), os.WriteFile(p.ruler, nil, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	p.model = newModel(p.w, Perfect, epoch)
 	p.model.apply(0, Op{Verb: Mkdir, Path: p.w.path(clockDir)}, 0)
 	for who := range p.real {
-		d, err := engine.OpenDir(p.dir)
+		d, err := engine.OpenDir(p.dirs[who])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +178,8 @@ type view struct {
 
 // look compares all that there is on both sides: every name, and what is open whether it has a name or not.
 func (p *twins) look(t *rapid.T) {
-	names, err := namesIn(p.dir)
+	p.turn = 1 - p.turn
+	names, err := namesIn(p.dirs[p.turn])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +195,7 @@ func (p *twins) look(t *rapid.T) {
 	}
 	for _, name := range append(names, ".") {
 		content, realContent := p.contents(t, name)
-		see(name, 0, Op{Verb: Lstat, Path: p.w.path(name)}, content, realContent)
+		see(name, p.turn, Op{Verb: Lstat, Path: p.w.path(name)}, content, realContent)
 	}
 	for who, open := range p.open {
 		for _, h := range open {
@@ -230,7 +236,7 @@ func (p *twins) contents(t *rapid.T, name string) (model, real string) {
 	if n.kind == engine.Directory {
 		return "", ""
 	}
-	b, err := os.ReadFile(filepath.Join(p.dir, name))
+	b, err := os.ReadFile(filepath.Join(p.dirs[p.turn], name))
 	if err != nil {
 		t.Fatal(err)
 	}

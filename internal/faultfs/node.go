@@ -1,7 +1,6 @@
 package faultfs
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -16,10 +15,12 @@ type node struct {
 	ino     uint64
 	fd      int // O_PATH
 	lookups uint64
+	at      entryName // of a directory: where this mount has seen it last
 }
 
-// nodes is the table of a mount. An object has one node, whatever its names: the kernel's own locks and caches go
-// by it.
+// nodes is the table of a mount. A file has one node, whatever its names: the kernel's own locks and caches go by it.
+// A directory that another mount has moved gets a new one: the kernel would have to move the one it knows, and says
+// ESTALE where it cannot, as in the middle of a rename.
 type nodes struct {
 	mu    sync.Mutex
 	byID  map[uint64]*node
@@ -40,20 +41,35 @@ func (t *nodes) fd(id uint64) int {
 }
 
 // know takes the descriptor over and returns the object's node, with one more look-up.
-func (t *nodes) know(fd int, ino uint64) *node {
+func (t *nodes) know(fd int, st *unix.Stat_t, at entryName) *node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.byIno[ino]
-	if n == nil {
+	n := t.byIno[st.Ino]
+	if n == nil || isDir(st) && n.at != at {
 		t.last++
-		n = &node{id: t.last, ino: ino, fd: fd}
-		t.byID[n.id], t.byIno[ino] = n, n
+		n = &node{id: t.last, ino: st.Ino, fd: fd, at: at}
+		t.byID[n.id], t.byIno[st.Ino] = n, n
 	} else {
 		unix.Close(fd)
 	}
 	n.lookups++
 	return n
 }
+
+// moved is told of a name that this mount itself has given to something.
+func (t *nodes) moved(at entryName) {
+	var st unix.Stat_t
+	if unix.Fstatat(t.fd(at.parent), at.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.byIno[st.Ino]; n != nil {
+		n.at = at
+	}
+}
+
+func isDir(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
 
 func (t *nodes) forget(id, lookups uint64) {
 	t.mu.Lock()
@@ -64,7 +80,9 @@ func (t *nodes) forget(id, lookups uint64) {
 	}
 	if n.lookups -= lookups; n.lookups == 0 {
 		delete(t.byID, id)
-		delete(t.byIno, n.ino)
+		if t.byIno[n.ino] == n {
+			delete(t.byIno, n.ino)
+		}
 		unix.Close(n.fd)
 	}
 }
@@ -85,25 +103,30 @@ func (t *nodes) close() {
 func path(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // entry fills the answer to a look-up from a descriptor, which it takes over.
-func (m *mount) entry(fd int, out *fuse.EntryOut) fuse.Status {
-	st, errno := status(fd)
+func (m *mount) entry(fd int, at entryName, out *fuse.EntryOut) fuse.Status {
+	st, errno := m.status(fd)
 	if errno != 0 {
 		unix.Close(fd)
 		return fuse.Status(errno)
 	}
-	n := m.nodes.know(fd, st.Ino)
+	n := m.nodes.know(fd, &st, at)
 	out.NodeId, out.Generation = n.id, 1
 	m.fillAttr(&st, &out.Attr)
 	out.SetAttrTimeout(m.share.attrTimeout())
 	return fuse.OK
 }
 
+// attrTimeout is the kernel's. Where it ends, the mount's own attributes are those that are cached: each look-up
+// would bring the kernel new ones.
 func (s *Share) attrTimeout() time.Duration {
-	if s.has(ContentCached) {
-		return cmp.Or(s.the(ContentCached).For, forever)
+	if s.cachesForever() {
+		return forever
 	}
 	return 0
 }
+
+// cachesForever is told to the kernel.
+func (s *Share) cachesForever() bool { return s.has(ContentCached) && s.the(ContentCached).For == 0 }
 
 // forever is a cache's timeout.
 const forever = time.Hour

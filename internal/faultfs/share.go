@@ -4,14 +4,14 @@
 // One Share may be mounted several times. Each mount is a superblock of its own, so that the parent lock of the VFS
 // does not serialise creates across them; the mounts have the directory and the table of locks in common, as the
 // clients of a server have. Nothing is cached by the kernel unless a fault says so. Without faults it keeps every
-// promise. Its caveat: it needs root and /dev/fuse, and what a process does in its mounts is served by this one.
+// promise. What a killed process leaves mounted, Sweep takes away. Its caveat: it needs root and /dev/fuse, and what a
+// process does in its mounts is served by this one.
 package faultfs
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +22,6 @@ import (
 
 // A Share is a directory served to one or more mounts.
 type Share struct {
-	dir      string
 	root     int // descriptor of dir
 	faults   [kindCount]planted
 	seed     uint64
@@ -48,7 +47,7 @@ func New(dir string, seed uint64, faults ...Fault) (*Share, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	s := &Share{dir: dir, root: root, seed: seed, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
+	s := &Share{root: root, seed: seed, closed: make(chan struct{}), locks: newLockTable(), began: time.Now()}
 	for _, f := range faults {
 		s.Plant(f)
 	}
@@ -78,10 +77,19 @@ func (s *Share) fires(k Kind) bool {
 	return n%uint64(max(1, f.Every)) == 0
 }
 
+// firesLate is fires, and waits if so.
+func (s *Share) firesLate(k Kind) bool {
+	fires := s.fires(k)
+	if fires {
+		time.Sleep(s.the(k).Delay)
+	}
+	return fires
+}
+
 // firesOn is fires for a fault that can befall several calls.
 func (s *Share) firesOn(k Kind, c Call) bool {
 	f := s.faults[k].fault.Load()
-	return f != nil && (len(f.On) == 0 || slices.Contains(f.On, c)) && s.fires(k)
+	return f != nil && f.befalls(c) && s.fires(k)
 }
 
 // the is the planted fault of that kind; without one it has no measures.
@@ -94,21 +102,25 @@ func (s *Share) the(k Kind) Fault {
 
 // Mount mounts the share. The directory must exist.
 func (s *Share) Mount(at string) error {
-	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0, nodes: newNodes(s.root), handles: map[uint64]*handle{}, names: newNames()}
-	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
-		FsName: s.dir, Name: "faultfs", DirectMountStrict: true,
-		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.has(ContentCached),
-		DisableXAttrs: true, DisableReadDirPlus: true,
-	})
+	m := newMount(s, at)
+	fd, err := attach(at)
 	if err != nil {
 		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
-	m.server = server
+	m.server, err = fuse.NewServer(m, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
+		MaxWrite: maxRead, EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.cachesForever(),
+		DisableXAttrs: true, DisableReadDirPlus: true, ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("serve faultfs on %s: %w", at, err), unix.Unmount(at, unix.MNT_DETACH))
+	}
 	s.mounts = append(s.mounts, m)
-	go server.Serve()
-	if err := server.WaitMount(); err != nil {
+	go m.server.Serve()
+	var st unix.Stat_t
+	if err := errors.Join(awaken(at), unix.Stat(at, &st)); err != nil {
 		return fmt.Errorf("mount faultfs on %s: %w", at, err)
 	}
+	m.minor = unix.Minor(st.Dev)
 	return nil
 }
 
@@ -145,9 +157,31 @@ func (m *mount) unmount() error {
 	if err != nil {
 		return fmt.Errorf("unmount %s: %w", m.at, err)
 	}
-	m.server.Wait()
+	if err := m.end(); err != nil {
+		return fmt.Errorf("end the server of %s: %w", m.at, err)
+	}
 	m.nodes.close()
 	m.names.close()
+	return nil
+}
+
+// end waits for the server, which ends with the last copy of the mount. One in another mount namespace can last: the
+// connection is aborted then.
+func (m *mount) end() error {
+	done := make(chan struct{})
+	go func() {
+		m.server.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(busyTries * busyPause):
+	}
+	if err := abort(m.minor); err != nil {
+		return err
+	}
+	<-done
 	return nil
 }
 

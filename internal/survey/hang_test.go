@@ -33,8 +33,8 @@ func TestACallThatDoesNotComeBackIsLeftBehind(t *testing.T) {
 	}
 }
 
-// hanging mounts a filesystem of which one operation never comes back.
-func hanging(t *testing.T, k faultfs.Kind) string {
+// mounted mounts a share of a tmpfs, with faults of these kinds, so many times.
+func mounted(t *testing.T, mounts int, kinds ...faultfs.Kind) (routes []string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("claimbench", dir, "tmpfs", 0, ""); err != nil {
@@ -48,7 +48,7 @@ func hanging(t *testing.T, k faultfs.Kind) string {
 			t.Error(err)
 		}
 	})
-	share, err := faultfs.New(dir, 1, k.New())
+	share, err := faultfs.New(dir, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,23 @@ func hanging(t *testing.T, k faultfs.Kind) string {
 			t.Error(err)
 		}
 	})
-	at := t.TempDir()
-	if err := share.Mount(at); err != nil {
-		t.Fatal(err)
+	for _, k := range kinds {
+		share.Plant(k.New())
 	}
-	return at
+	for range mounts {
+		at := t.TempDir()
+		if err := share.Mount(at); err != nil {
+			t.Fatal(err)
+		}
+		routes = append(routes, at)
+	}
+	return routes
+}
+
+// hanging mounts a filesystem of which one operation never comes back.
+func hanging(t *testing.T, k faultfs.Kind) string {
+	t.Helper()
+	return mounted(t, 1, k)[0]
 }
 
 func surveyOf(t *testing.T, dir string) (*result.File, error) {

@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"os"
 	"sync"
 	"time"
 
@@ -13,13 +14,18 @@ type mount struct {
 	fuse.RawFileSystem // ENOSYS for what is not here
 	share              *Share
 	at                 string
-	first              bool // of the share's mounts
+	minor              uint32 // of its device number, by which its connection is known
+	first              bool   // of the share's mounts
 	server             *fuse.Server
 	nodes              *nodes
 	names              *names
+	attrs              attrs
+	removed            sync.Map // numbers of objects that this mount has removed, with RemovedStale
 
 	mu      sync.Mutex
+	locked  map[uint64]time.Time // when this mount last locked a file, with LocksGrantedCold
 	handles map[uint64]*handle
+	listed  map[uint64][]os.DirEntry // by open directories
 	last    uint64
 }
 
@@ -28,6 +34,14 @@ type handle struct {
 	fd     int
 	ino    uint64
 	access int // O_RDONLY, O_WRONLY or O_RDWR
+}
+
+func newMount(s *Share, at string) *mount {
+	return &mount{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0,
+		nodes: newNodes(s.root), names: newNames(), attrs: attrs{of: map[uint64]seenAttr{}},
+		locked: map[uint64]time.Time{}, handles: map[uint64]*handle{}, listed: map[uint64][]os.DirEntry{},
+	}
 }
 
 func (m *mount) handle(fh uint64) *handle {
@@ -62,7 +76,7 @@ func (m *mount) hang() fuse.Status {
 
 // openFlags are those of an open(2) that concern the backing file.
 func openFlags(flags uint32) int {
-	return int(flags)&(unix.O_ACCMODE|unix.O_TRUNC) | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	return int(flags)&(unix.O_ACCMODE|unix.O_TRUNC|unix.O_APPEND) | unix.O_CLOEXEC | unix.O_NOFOLLOW
 }
 
 func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
@@ -72,9 +86,17 @@ func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 	if m.share.fires(OpenStale) {
 		return fuse.Status(unix.ESTALE)
 	}
-	fd, err := unix.Open(path(m.nodes.fd(in.NodeId)), openFlags(in.Flags)&^unix.O_NOFOLLOW, 0)
+	known := m.nodes.fd(in.NodeId)
+	if m.stale(known) {
+		return fuse.Status(unix.ESTALE)
+	}
+	fd, err := unix.Open(path(known), openFlags(in.Flags)&^unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return fuse.Status(code(err))
+	}
+	if in.Flags&unix.O_TRUNC != 0 {
+		m.stamp(fd)
+		m.changed(fd)
 	}
 	return m.opened(fd, in.Flags, out)
 }
@@ -104,13 +126,14 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		return fuse.Status(errno)
 	}
 	m.stamp(fd)
+	m.changed(fd)
 	m.names.changed(in.NodeId, name)
 	known, err := unix.Open(path(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		unix.Close(fd)
 		return fuse.Status(code(err))
 	}
-	if st := m.entry(known, &out.EntryOut); st != fuse.OK {
+	if st := m.entry(known, entryName{in.NodeId, name}, &out.EntryOut); st != fuse.OK {
 		unix.Close(fd)
 		return st
 	}
@@ -120,12 +143,16 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 // create opens or makes a file with exactly the mode asked for. The descriptor is -1 after an error.
 func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errno) {
 	exclusive := flags&unix.O_EXCL != 0
-	if exclusive && s.fires(ExclDropped) {
+	switch {
+	case exclusive && s.firesLate(ExclDropped):
 		exclusive = false
-		time.Sleep(s.the(ExclDropped).Delay)
+	case exclusive && s.firesLate(ExclTruncates):
+		exclusive = false
+		flags |= unix.O_TRUNC
 	}
 	fd, err := unix.Openat(dir, name, openFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
 	switch {
+	case err == unix.EEXIST && flags&unix.O_EXCL == 0 && s.fires(CreateTaken):
 	case err == nil:
 		return fd, code(unix.Fchmod(fd, mode&0o7777))
 	case err == unix.EEXIST && !exclusive:
@@ -141,85 +168,4 @@ func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errn
 func absent(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
-}
-
-func (m *mount) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	n, err := unix.Pread(m.handle(in.Fh).fd, buf, int64(in.Offset))
-	return fuse.ReadResultData(buf[:max(n, 0)]), fuse.Status(code(err))
-}
-
-func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
-	fd := m.handle(in.Fh).fd
-	if m.share.fires(WritesDelayed) {
-		return uint32(len(data)), fuse.Status(m.share.writeLater(fd, append([]byte(nil), data...), int64(in.Offset)))
-	}
-	n, err := unix.Pwrite(fd, data, int64(in.Offset))
-	if err == unix.ENOSPC && m.share.fires(WritesDropped) {
-		return uint32(len(data)), fuse.OK
-	}
-	m.stamp(fd)
-	return uint32(max(n, 0)), fuse.Status(code(err))
-}
-
-func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
-	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return code(err)
-	}
-	s.later(s.the(WritesDelayed).Delay, func() {
-		unix.Pwrite(own, data, off)
-		unix.Close(own)
-	})
-	return 0
-}
-
-func (m *mount) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
-	if m.share.fires(SyncEINVAL) {
-		return fuse.EINVAL
-	}
-	return fuse.OK
-}
-
-func (m *mount) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
-	m.mu.Lock()
-	h := m.handles[in.Fh]
-	delete(m.handles, in.Fh)
-	m.mu.Unlock()
-	m.dropHandle(in.Fh)
-	unix.Close(h.fd)
-}
-
-func (m *mount) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	return m.attr(in.NodeId, out)
-}
-
-func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
-	st, errno := status(m.nodes.fd(id))
-	m.fillAttr(&st, &out.Attr)
-	out.SetTimeout(m.share.attrTimeout())
-	return fuse.Status(errno)
-}
-
-// SetAttr changes size, owner, mode and times.
-func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
-	p := path(m.nodes.fd(in.NodeId))
-	if size, ok := in.GetSize(); ok {
-		if err := unix.Truncate(p, int64(size)); err != nil {
-			return fuse.Status(code(err))
-		}
-	}
-	if uid, ok := in.GetUID(); ok {
-		if err := unix.Chown(p, int(uid), -1); err != nil {
-			return fuse.Status(code(err))
-		}
-	}
-	if mode, ok := in.GetMode(); ok {
-		if err := unix.Chmod(p, mode&0o7777); err != nil {
-			return fuse.Status(code(err))
-		}
-	}
-	if errno := m.setTimes(in, p); errno != 0 {
-		return fuse.Status(errno)
-	}
-	return m.attr(in.NodeId, out)
 }
