@@ -63,13 +63,13 @@ var Protocols = []Spec{
 		Name:    "quarantine",
 		Summary: "mkdir; an expired lock is renamed to a name that stays occupied",
 		Safe:    true,
-		Needs:   []string{"mkdir", "rename-dir-occupied", "excl-create", "timestamps", "visibility"},
+		Needs:   []string{"mkdir", "rename-dir-occupied", "rename-away", "excl-create", "timestamps", "visibility"},
 		New:     func(e Env) Protocol { return newQuarantine(e, rules{}) },
 	},
 	{
 		Name:    "quarantine-eager",
 		Summary: "quarantine, the renamed lock removed at once",
-		Needs:   []string{"mkdir", "rename-dir-occupied", "excl-create", "timestamps"},
+		Needs:   []string{"mkdir", "rename-dir-occupied", "rename-away", "excl-create", "timestamps"},
 		New:     func(e Env) Protocol { return newQuarantine(e, rules{eager: true}) },
 	},
 	{

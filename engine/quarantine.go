@@ -21,7 +21,7 @@ import (
 //  3. B renames the lock, which is now A's, to stale-C: ENOTEMPTY.
 //
 // It promises what generations does, except that it has no fencing token. It
-// rests on mkdir, rename-dir-occupied, timestamps and visibility, and for the
+// rests on mkdir, rename-dir-occupied, rename-away, timestamps and visibility, and for the
 // done record on excl-create. Where a directory can be renamed onto one that is
 // not empty, step 3 succeeds and takes A's lock away. Where a look-up can miss
 // the file that says that the key is done, it is executed again.

@@ -36,6 +36,7 @@ type contest struct {
 	overwrite  string       // an operation that takes the name whatever is there: control of the sequences; "" for no sequences
 	named      bool         // the round leaves an object under its name
 	loserKeeps bool         // a loser's Saw is 1 if it still has what it came with
+	winnerHas  bool         // a winner's Saw is 1 if it has what it took
 }
 
 // judge rules on one round. marks says that the filesystem keeps the marks by which an object's owner is known.
@@ -60,6 +61,8 @@ func (c *contest) judge(r *race.Round, routes int, marks bool) ruling {
 		return ruling{kind: objectVanished, sentence: fmt.Sprintf("%s succeeded for contender %d, and afterwards nothing was there", c.op, winners[0])}
 	case known && owner != winners[0]:
 		return ruling{kind: othersObject, sentence: fmt.Sprintf("%s succeeded for contender %d, and afterwards contender %d's object was there", c.op, winners[0], owner)}
+	case c.winnerHas && r.Events[winners[0]].Saw != 1:
+		return ruling{kind: objectVanished, sentence: fmt.Sprintf("%s succeeded for contender %d, and afterwards it had nothing", c.op, winners[0])}
 	}
 	for i := range r.Events {
 		if ev := &r.Events[i]; c.loserKeeps && ev.Errno != 0 && !ev.Unready && ev.Saw != 1 {
@@ -110,7 +113,7 @@ func list(xs []int) string {
 // routes where there are several.
 func (c *contest) judgeControl(r *race.Round, routes int) ruling {
 	wrong := *c
-	wrong.op, wrong.loserKeeps = c.control, false
+	wrong.op, wrong.loserKeeps, wrong.winnerHas = c.control, false, false
 	v := wrong.judge(r, routes, false)
 	winners := r.Winners()
 	if v.kind != severalWinners || routes > 1 && !slices.ContainsFunc(winners, func(w int) bool { return w%routes != winners[0]%routes }) {

@@ -43,6 +43,7 @@ var All = []Probe{
 	link,
 	renameNoreplace,
 	renameDirOccupied,
+	renameAway,
 	renameReplace,
 	publish,
 	flock,

@@ -44,11 +44,13 @@ const (
 	RenameLosesSource              // a rename that fails with EEXIST or ENOTEMPTY removes what was to be moved
 	RenameWithGap                  // rename onto an existing name removes that first
 	RenameBothNames                // rename of a file is a link, and later an unlink: it has both names for a moment
+	RenameDirCopies                // rename of a directory makes a new one, links what is in it, and then removes the old
 	RenameCopies                   // rename of a file writes the new name as the old one reads, in halves, and then unlinks that
 	LoserTruncates                 // an exclusive create that fails empties the file
 	LoserReplaces                  // a symlink or link that fails with EEXIST replaces what is there
 
 	WinnerToldEEXIST  // (Call) what was made is there, and its maker is told that another was first
+	WinnerToldENOENT  // (Call) what was made, or renamed, is there, and the maker is told ENOENT
 	WinnerToldEIO     // (Call) what was made is there, and its maker is told of an I/O error
 	TakenThoughAbsent // (Call) EEXIST, and nothing is there
 	MadeVanishes      // (Call) what was made is gone a moment later

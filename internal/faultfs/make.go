@@ -49,6 +49,8 @@ func (s *Share) after(c Call, undo func()) unix.Errno {
 		s.later(s.the(MadeVanishes).Delay, undo)
 	case s.firesOn(WinnerToldEEXIST, c):
 		return unix.EEXIST
+	case s.firesOn(WinnerToldENOENT, c):
+		return unix.ENOENT
 	case s.firesOn(WinnerToldEIO, c):
 		return unix.EIO
 	}

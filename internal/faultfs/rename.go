@@ -51,6 +51,8 @@ func (s *Share) rename(dir int, name string, toDir int, to string, flags uint) u
 	switch file := renameCall(dir, name, flags) == RenameFile; {
 	case file && s.fires(RenameBothNames):
 		return code(s.renameByLink(dir, name, toDir, to))
+	case !file && flags == 0 && s.fires(RenameDirCopies):
+		return code(s.renameDirByCopy(dir, name, toDir, to))
 	case file && s.fires(RenameCopies):
 		return code(s.renameByCopy(dir, name, toDir, to))
 	case flags == unix.RENAME_NOREPLACE && s.firesLate(NoreplaceIgnored):
@@ -115,6 +117,30 @@ func (s *Share) renameByCopy(dir int, name string, toDir int, to string) error {
 		return err
 	}
 	return unix.Unlinkat(dir, name, 0)
+}
+
+// renameDirByCopy makes a directory of the new name with what is in the old one, and then removes that: as object
+// stores do, of which a directory is no object.
+func (s *Share) renameDirByCopy(dir int, name string, toDir int, to string) error {
+	from, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	old := os.NewFile(uintptr(from), name)
+	defer old.Close()
+	if err := unix.Mkdirat(toDir, to, 0o755); err != nil {
+		return err
+	}
+	entries, err := old.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, n := range entries {
+		unix.Linkat(from, n, toDir, to+"/"+n, 0) // what another has removed meanwhile is missing
+	}
+	time.Sleep(s.the(RenameDirCopies).Delay)
+	removeTree(dir, name)
+	return nil
 }
 
 // placeOf names a name in a directory, over whatever mount.
