@@ -32,6 +32,7 @@ type Exhibit struct {
 	Class      string   // any, where it depends on the machine
 	Violations []string // kinds: the first must be seen, the others may
 	Reason     string   // a part of the finding's
+	Warning    string   // a part of one of the finding's
 
 	Workload string // in place of a probe; without mounts it runs in a plain directory
 	Protocol string // in which it must show ...
@@ -117,6 +118,8 @@ func (x *Exhibit) Differs(f *result.Finding) string {
 		return fmt.Sprintf("%s %q, and must be %s %q", f.Verdict, f.Class, x.Verdict, x.Class)
 	case !strings.Contains(f.Reason, x.Reason):
 		return fmt.Sprintf("the reason does not say %q: %s", x.Reason, f.Reason)
+	case x.Warning != "" && !slices.ContainsFunc(f.Warnings, func(w string) bool { return strings.Contains(w, x.Warning) }):
+		return fmt.Sprintf("no warning says %q: %q", x.Warning, f.Warnings)
 	case f.Verdict != result.Holds && f.Advice == "":
 		return "no advice"
 	case len(x.Violations) == 0 && (f.Counterexample != nil || len(f.Kinds) > 0):
