@@ -1,15 +1,11 @@
 package faultfs
 
-import (
-	"time"
+import "slices"
 
-	"golang.org/x/sys/unix"
-)
-
-// A Call is one that makes a name.
+// A Call is one that makes a name or takes a lock.
 type Call int
 
-// The calls. CreateNew has O_EXCL, RenameNew has RENAME_NOREPLACE.
+// The calls. CreateNew has O_EXCL, RenameNew has RENAME_NOREPLACE. Flock is flock(2), Fcntl a POSIX or OFD lock.
 const (
 	CreateNew Call = iota
 	Create
@@ -19,12 +15,14 @@ const (
 	RenameNew
 	RenameDir
 	RenameFile
+	Flock
+	Fcntl
 
 	callCount
 )
 
 // calls are their text forms.
-var calls = [callCount]string{"create-new", "create", "mkdir", "symlink", "link", "rename-new", "rename-dir", "rename-file"}
+var calls = [callCount]string{"create-new", "create", "mkdir", "symlink", "link", "rename-new", "rename-dir", "rename-file", "flock", "fcntl"}
 
 func (c Call) String() string { return calls[c] }
 
@@ -34,13 +32,19 @@ type Kind int
 // The kinds. Those marked (Call) can befall several calls; Fault.On limits them.
 const (
 	ExclDropped        Kind = iota // O_EXCL is not sent: the kernel's look-up decides, and then comes a plain create
+	ExclTruncates                  // O_EXCL is not sent either, and the plain create empties what is there
+	CreateTaken                    // a create without O_EXCL gives EEXIST if another is first
 	MkdirTakesExisting             // mkdir of an existing directory succeeds
+	MkdirNotAtomic                 // look-up, then a mkdir that succeeds whatever has come between
 	SymlinkNotAtomic               // look-up, then replace
 	LinkNotAtomic                  // look-up, then replace
 	NoreplaceNotAtomic             // rename with RENAME_NOREPLACE: look-up, then replace
+	NoreplaceIgnored               // RENAME_NOREPLACE is not sent: the kernel's look-up decides, and then comes a plain rename
 	RenameOntoOccupied             // rename of a directory removes a non-empty one that is in the way
 	RenameLosesSource              // a rename that fails with EEXIST or ENOTEMPTY removes what was to be moved
 	RenameWithGap                  // rename onto an existing name removes that first
+	RenameBothNames                // rename of a file is a link, and later an unlink: it has both names for a moment
+	RenameCopies                   // rename of a file writes the new name as the old one reads, in halves, and then unlinks that
 	LoserTruncates                 // an exclusive create that fails empties the file
 	LoserReplaces                  // a symlink or link that fails with EEXIST replaces what is there
 
@@ -54,10 +58,13 @@ const (
 	NegativeCached // a mount that found a name absent goes on saying so until it makes it itself
 	PositiveCached // a mount that found a name present goes on saying so until it removes it itself
 	ListingCached  // a mount that has listed a directory goes on saying so until it changes it itself
+	AttrCached     // a mount that has seen an object's attributes goes on saying so until it changes it itself
 	ContentCached  // the kernel keeps content and attributes
 	TimesIgnored   // times are accepted, and not set
 	WritesDelayed  // a write is accepted and done later, after the close too
+	WritesTorn     // a write arrives in two halves
 	OpenStale      // open of an existing file gives ESTALE
+	RemovedStale   // ESTALE for whatever is done with what another mount has removed or replaced
 	LinkCopies     // a hard link is a copy: another inode, link count 1
 	ModesFixed     // 0644 and 0755, whatever was asked for
 	InodesUnstable // an object has another inode number at each look-up
@@ -88,11 +95,15 @@ const (
 	RenameFlagsRefused // EINVAL
 
 	LocksLocal              // the kernel keeps locks, per mount
-	LocksGranted            // every lock is granted at once
-	LocksENOLCK             // locks are refused
-	LocksENOSYS             // locks are refused
-	LocksEOPNOTSUPP         // locks are refused
+	LocksGranted            // (Flock, Fcntl) every lock is granted at once
+	LocksGrantedCold        // (Flock, Fcntl) a mount that has not locked the file before, or not within For, does not ask the others
+	LocksENOLCK             // (Flock, Fcntl) locks are refused
+	LocksENOSYS             // (Flock, Fcntl) locks are refused
+	LocksEOPNOTSUPP         // (Flock, Fcntl) locks are refused
+	LocksEIO                // (Flock, Fcntl) an I/O error
+	LocksEDEADLK            // (Flock, Fcntl) waiting for a lock is said to be a deadlock
 	LocksOutliveHolder      // a lock is released by unlocking only
+	LocksReleasedLate       // or For after its holder has closed or is gone
 	LockWaitersSleep        // a release wakes nobody
 	LocksSharedAreExclusive // a shared lock excludes another shared one
 
@@ -104,6 +115,8 @@ const (
 	TouchIgnored   // a touch moves no time
 	TimesNotSet    // a time that is set is accepted, and not kept
 	TouchRefused   // EPERM
+	TimesSkewed    // all times that a mount gives are off by Skew and Drift
+	MountSkewed    // all times that every mount but the first gives are
 	TouchSkewed    // a touch stamps with the client's clock, which is off by Skew
 	ClientStamps   // every mount but the first stamps with its own clock, which is off by Skew and Drift
 
@@ -125,104 +138,7 @@ const (
 	kindCount
 )
 
-// kinds are their text forms: what, and how.
-var kinds = [kindCount]string{
-	ExclDropped:             "excl=lookup-create",
-	MkdirTakesExisting:      "mkdir=takes-existing",
-	SymlinkNotAtomic:        "symlink=lookup-replace",
-	LinkNotAtomic:           "link=lookup-replace",
-	NoreplaceNotAtomic:      "noreplace=lookup-replace",
-	RenameOntoOccupied:      "rename=onto-occupied",
-	RenameLosesSource:       "rename=loses-source",
-	RenameWithGap:           "rename=gap",
-	LoserTruncates:          "loser=truncates",
-	LoserReplaces:           "loser=replaces",
-	WinnerToldEEXIST:        "winner=eexist",
-	WinnerToldEIO:           "winner=eio",
-	TakenThoughAbsent:       "taken=absent",
-	MadeVanishes:            "made=vanishes",
-	NoSpace:                 "space=none",
-	Slow:                    "reply=slow",
-	NegativeCached:          "negative=cached",
-	PositiveCached:          "positive=cached",
-	ListingCached:           "listing=cached",
-	ContentCached:           "content=cached",
-	TimesIgnored:            "times=ignored",
-	WritesDelayed:           "write=late",
-	OpenStale:               "open=estale",
-	LinkCopies:              "link=copy",
-	ModesFixed:              "mode=fixed",
-	InodesUnstable:          "inode=unstable",
-	UnlinkIgnored:           "unlink=ignored",
-	ReplacedKept:            "unlink=replaced-busy",
-	NamesMerged:             "names=merged",
-	NamesPerMount:           "names=per-mount",
-	TakenToldEPERM:          "taken=eperm",
-	TakenToldENOENT:         "taken=enoent",
-	GoneRemoved:             "unlink=gone-ok",
-	RmdirRemovesFull:        "rmdir=full-ok",
-	UnlinkDenied:            "unlink=eperm",
-	WritesDropped:           "write=dropped-when-full",
-	NamesFoldCase:           "names=fold-case",
-	NamesNormalised:         "names=nfc",
-	NamesDropEnd:            "names=drop-end",
-	NamesReserved:           "names=reserved",
-	NamesShort:              "names=143",
-	NamesTiny:               "names=100",
-	NamesCut:                "names=cut",
-	LinkRefused:             "link=eperm",
-	SymlinkRefused:          "symlink=eperm",
-	RenameFlagsRefused:      "noreplace=einval",
-	LocksLocal:              "lock=local",
-	LocksGranted:            "lock=granted",
-	LocksENOLCK:             "lock=enolck",
-	LocksENOSYS:             "lock=enosys",
-	LocksEOPNOTSUPP:         "lock=eopnotsupp",
-	LocksOutliveHolder:      "lock=outlives",
-	LockWaitersSleep:        "lock=no-wake",
-	LocksSharedAreExclusive: "lock=shared-exclusive",
-	TimesCoarse:             "times=2s",
-	TimesTick:               "times=10ms",
-	TimesStill:              "times=still",
-	TimesBackwards:          "times=backwards",
-	TimesOfLook:             "times=of-look",
-	TouchIgnored:            "touch=ignored",
-	TimesNotSet:             "times=not-set",
-	TouchRefused:            "touch=eperm",
-	TouchSkewed:             "touch=skewed",
-	ClientStamps:            "times=client",
-	InodesReused:            "inode=reused",
-	SyncEINVAL:              "fsync=einval",
-	DirSyncEINVAL:           "dirsync=einval",
-	DirSyncEIO:              "dirsync=eio",
-	LocksDroppedByClose:     "lock=dropped-by-close",
-	LocksOfProcesses:        "lock=of-process",
-	LocksNotConverted:       "lock=not-converted",
-	LocksFew:                "lock=few",
-	FlockByFcntl:            "lock=by-fcntl",
-	HangOpen:                "open=hang",
-	HangLock:                "lock=hang",
-	HangRemove:              "unlink=hang",
-}
-
 func (k Kind) String() string { return kinds[k] }
-
-// refusedLocks are the faults by which a lock is refused.
-var refusedLocks = map[Kind]unix.Errno{LocksENOLCK: unix.ENOLCK, LocksENOSYS: unix.ENOSYS, LocksEOPNOTSUPP: unix.EOPNOTSUPP}
-
-// usual are the measures of a fault whose text names none.
-var usual = map[Kind]Fault{
-	ExclDropped:        {Delay: 300 * time.Microsecond}, // long enough for another contender to come between
-	SymlinkNotAtomic:   {Delay: 300 * time.Microsecond},
-	LinkNotAtomic:      {Delay: 300 * time.Microsecond},
-	NoreplaceNotAtomic: {Delay: 300 * time.Microsecond},
-	RenameWithGap:      {Delay: 300 * time.Microsecond},
-	MadeVanishes:       {Delay: 2 * time.Millisecond},
-	WritesDelayed:      {Delay: 2 * time.Millisecond},
-	Slow:               {Delay: 15 * time.Millisecond},
-	TouchSkewed:        {Skew: 5 * time.Second},
-	ClientStamps:       {Skew: 5 * time.Second},
-}
 
 // New is a fault of that kind, with the usual measures, on every occasion.
 func (k Kind) New(on ...Call) Fault {
@@ -230,3 +146,6 @@ func (k Kind) New(on ...Call) Fault {
 	f.Kind, f.On = k, on
 	return f
 }
+
+// befalls reports whether the fault is one of that call.
+func (f *Fault) befalls(c Call) bool { return len(f.On) == 0 || slices.Contains(f.On, c) }

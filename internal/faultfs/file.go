@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"os"
 	"sync"
 	"time"
 
@@ -17,9 +18,13 @@ type mount struct {
 	server             *fuse.Server
 	nodes              *nodes
 	names              *names
+	attrs              attrs
+	removed            sync.Map // numbers of objects that this mount has removed, with RemovedStale
 
 	mu      sync.Mutex
+	locked  map[uint64]time.Time // when this mount last locked a file, with LocksGrantedCold
 	handles map[uint64]*handle
+	listed  map[uint64][]os.DirEntry // by open directories
 	last    uint64
 }
 
@@ -62,7 +67,7 @@ func (m *mount) hang() fuse.Status {
 
 // openFlags are those of an open(2) that concern the backing file.
 func openFlags(flags uint32) int {
-	return int(flags)&(unix.O_ACCMODE|unix.O_TRUNC) | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	return int(flags)&(unix.O_ACCMODE|unix.O_TRUNC|unix.O_APPEND) | unix.O_CLOEXEC | unix.O_NOFOLLOW
 }
 
 func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
@@ -72,9 +77,16 @@ func (m *mount) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse
 	if m.share.fires(OpenStale) {
 		return fuse.Status(unix.ESTALE)
 	}
-	fd, err := unix.Open(path(m.nodes.fd(in.NodeId)), openFlags(in.Flags)&^unix.O_NOFOLLOW, 0)
+	known := m.nodes.fd(in.NodeId)
+	if m.stale(known) {
+		return fuse.Status(unix.ESTALE)
+	}
+	fd, err := unix.Open(path(known), openFlags(in.Flags)&^unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return fuse.Status(code(err))
+	}
+	if in.Flags&unix.O_TRUNC != 0 {
+		m.changed(fd)
 	}
 	return m.opened(fd, in.Flags, out)
 }
@@ -104,6 +116,7 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 		return fuse.Status(errno)
 	}
 	m.stamp(fd)
+	m.changed(fd)
 	m.names.changed(in.NodeId, name)
 	known, err := unix.Open(path(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -124,8 +137,14 @@ func (s *Share) create(dir int, name string, flags, mode uint32) (int, unix.Errn
 		exclusive = false
 		time.Sleep(s.the(ExclDropped).Delay)
 	}
+	if exclusive && s.fires(ExclTruncates) {
+		exclusive = false
+		time.Sleep(s.the(ExclTruncates).Delay)
+		flags |= unix.O_TRUNC
+	}
 	fd, err := unix.Openat(dir, name, openFlags(flags)|unix.O_CREAT|unix.O_EXCL, mode)
 	switch {
+	case err == unix.EEXIST && flags&unix.O_EXCL == 0 && s.fires(CreateTaken):
 	case err == nil:
 		return fd, code(unix.Fchmod(fd, mode&0o7777))
 	case err == unix.EEXIST && !exclusive:
@@ -144,21 +163,51 @@ func absent(dir int, name string) bool {
 }
 
 func (m *mount) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	n, err := unix.Pread(m.handle(in.Fh).fd, buf, int64(in.Offset))
+	fd := m.handle(in.Fh).fd
+	if m.stale(fd) {
+		return nil, fuse.Status(unix.ESTALE)
+	}
+	n, err := unix.Pread(fd, buf, int64(in.Offset))
 	return fuse.ReadResultData(buf[:max(n, 0)]), fuse.Status(code(err))
 }
 
 func (m *mount) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
 	fd := m.handle(in.Fh).fd
+	if m.stale(fd) {
+		return 0, fuse.Status(unix.ESTALE)
+	}
 	if m.share.fires(WritesDelayed) {
 		return uint32(len(data)), fuse.Status(m.share.writeLater(fd, append([]byte(nil), data...), int64(in.Offset)))
 	}
-	n, err := unix.Pwrite(fd, data, int64(in.Offset))
+	n, err := m.share.write(fd, data, int64(in.Offset))
 	if err == unix.ENOSPC && m.share.fires(WritesDropped) {
 		return uint32(len(data)), fuse.OK
 	}
 	m.stamp(fd)
+	m.changed(fd)
 	return uint32(max(n, 0)), fuse.Status(code(err))
+}
+
+func (s *Share) write(fd int, data []byte, off int64) (int, error) {
+	if s.fires(WritesTorn) {
+		return s.halves(WritesTorn, fd, data, off)
+	}
+	return unix.Pwrite(fd, data, off)
+}
+
+// halves writes one half, and later the other.
+func (s *Share) halves(k Kind, fd int, data []byte, off int64) (int, error) {
+	half := len(data) / 2
+	n, err := unix.Pwrite(fd, data[:half], off)
+	if err != nil || n < half {
+		return n, err
+	}
+	time.Sleep(s.the(k).Delay)
+	more, err := unix.Pwrite(fd, data[half:], off+int64(half))
+	if err != nil && n > 0 {
+		return n, nil
+	}
+	return n + more, err
 }
 
 func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
@@ -173,11 +222,11 @@ func (s *Share) writeLater(fd int, data []byte, off int64) unix.Errno {
 	return 0
 }
 
-func (m *mount) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+func (m *mount) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	if m.share.fires(SyncEINVAL) {
 		return fuse.EINVAL
 	}
-	return fuse.OK
+	return fuse.Status(code(unix.Fsync(m.handle(in.Fh).fd)))
 }
 
 func (m *mount) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
@@ -194,7 +243,11 @@ func (m *mount) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut
 }
 
 func (m *mount) attr(id uint64, out *fuse.AttrOut) fuse.Status {
-	st, errno := status(m.nodes.fd(id))
+	fd := m.nodes.fd(id)
+	if m.stale(fd) {
+		return fuse.Status(unix.ESTALE)
+	}
+	st, errno := m.status(fd)
 	m.fillAttr(&st, &out.Attr)
 	out.SetTimeout(m.share.attrTimeout())
 	return fuse.Status(errno)
@@ -208,10 +261,8 @@ func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 			return fuse.Status(code(err))
 		}
 	}
-	if uid, ok := in.GetUID(); ok {
-		if err := unix.Chown(p, int(uid), -1); err != nil {
-			return fuse.Status(code(err))
-		}
+	if err := chown(p, in); err != nil {
+		return fuse.Status(code(err))
 	}
 	if mode, ok := in.GetMode(); ok {
 		if err := unix.Chmod(p, mode&0o7777); err != nil {
@@ -221,5 +272,23 @@ func (m *mount) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 	if errno := m.setTimes(in, p); errno != 0 {
 		return fuse.Status(errno)
 	}
+	m.changed(m.nodes.fd(in.NodeId))
 	return m.attr(in.NodeId, out)
+}
+
+// chown changes owner and group, where that is asked for.
+func chown(file string, in *fuse.SetAttrIn) error {
+	uid, user := in.GetUID()
+	gid, group := in.GetGID()
+	if !user && !group {
+		return nil
+	}
+	owner := [2]int{-1, -1}
+	if user {
+		owner[0] = int(uid)
+	}
+	if group {
+		owner[1] = int(gid)
+	}
+	return unix.Chown(file, owner[0], owner[1])
 }

@@ -1,33 +1,12 @@
 package faultfs
 
 import (
-	"maps"
-	"sync"
+	"slices"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
-
-// A lockTable holds the locks of a share, on whole files: flock and fcntl locks do not see each other.
-type lockTable struct {
-	mu    sync.Mutex
-	files map[lockedFile]map[lockOwner]lock
-	freed chan struct{} // closed, and made anew, at each release
-	gone  uint64
-}
-
-type lockedFile struct {
-	ino   uint64
-	flock bool
-}
-
-// A lockOwner is what the kernel calls an owner; the kernels of two mounts do not agree on names. An owner that is
-// gone has no mount: its name may come back.
-type lockOwner struct {
-	mount *mount
-	owner uint64
-	pid   bool // the owner is a process
-}
 
 // few is how many holders a file may have.
 const few = 100
@@ -35,69 +14,11 @@ const few = 100
 // accessFor is the mode of opening in which fcntl(2) refuses a lock of that type.
 var accessFor = map[uint32]int{unix.F_WRLCK: unix.O_RDONLY, unix.F_RDLCK: unix.O_WRONLY}
 
-type lock struct {
-	shared bool
-	handle uint64 // through which it was taken
-}
-
-func newLockTable() lockTable {
-	return lockTable{files: map[lockedFile]map[lockOwner]lock{}, freed: make(chan struct{})}
-}
-
-// take takes the lock, or returns the channel that is closed when it is worth trying again.
-func (t *lockTable) take(f lockedFile, o lockOwner, l lock, conflict func(own bool, a, b lock) bool) (retry <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for other, held := range t.files[f] {
-		if conflict(other == o, held, l) {
-			return t.freed
-		}
-	}
-	if t.files[f] == nil {
-		t.files[f] = map[lockOwner]lock{}
-	}
-	t.files[f][o] = l
-	return nil
-}
-
-// drop releases what the predicate picks. With orphans, it leaves that to owners who are gone.
-func (t *lockTable) drop(orphans bool, pick func(lockedFile, lockOwner, lock) bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for f, holders := range t.files {
-		for o, l := range maps.Clone(holders) {
-			if !pick(f, o, l) {
-				continue
-			}
-			delete(holders, o)
-			if orphans {
-				t.gone++
-				holders[lockOwner{owner: t.gone}] = l
-			}
-		}
-		if len(holders) == 0 {
-			delete(t.files, f)
-		}
-	}
-	t.wake()
-}
-
-func (t *lockTable) holders(f lockedFile) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.files[f])
-}
-
-func (t *lockTable) wake() {
-	close(t.freed)
-	t.freed = make(chan struct{})
-}
-
-func (t *lockTable) wakeAll() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.wake()
-}
+// refusedLocks are the faults by which a lock is refused.
+var refusedLocks = []struct {
+	kind  Kind
+	errno unix.Errno
+}{{LocksENOLCK, unix.ENOLCK}, {LocksENOSYS, unix.ENOSYS}, {LocksEOPNOTSUPP, unix.EOPNOTSUPP}, {LocksEIO, unix.EIO}}
 
 func (m *mount) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return m.setLock(cancel, in, false)
@@ -108,38 +29,77 @@ func (m *mount) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 }
 
 func (m *mount) setLock(cancel <-chan struct{}, in *fuse.LkIn, wait bool) fuse.Status {
-	s := m.share
-	for f, errno := range refusedLocks {
-		if s.has(f) {
-			return fuse.Status(errno)
-		}
+	s, h := m.share, m.handle(in.Fh)
+	c, file := Fcntl, lockedFile{h.ino, in.LkFlags&fuse.FUSE_LK_FLOCK != 0}
+	if file.flock {
+		c = Flock
 	}
-	h := m.handle(in.Fh)
-	file := lockedFile{h.ino, in.LkFlags&fuse.FUSE_LK_FLOCK != 0}
-	owner := lockOwner{mount: m, owner: in.Owner}
 	if in.Lk.Typ == unix.F_UNLCK {
-		s.locks.drop(false, func(f lockedFile, o lockOwner, l lock) bool {
-			return f == file && (o == owner || o.pid && l.handle == in.Fh)
-		})
-		return fuse.OK
+		return m.unlock(file, in)
 	}
-	switch {
-	case s.has(FlockByFcntl) && file.flock && h.access == accessFor[in.Lk.Typ]:
-		return fuse.EBADF
-	case s.has(LocksFew) && s.locks.holders(file) >= few:
-		return fuse.Status(unix.ENOLCK)
-	case s.has(LocksOfProcesses) && file.flock:
+	if errno := s.refusesLock(c, file, h, in, wait); errno != 0 {
+		return fuse.Status(errno)
+	}
+	owner := lockOwner{mount: m, owner: in.Owner}
+	if s.has(LocksOfProcesses) && file.flock {
 		owner = lockOwner{m, uint64(in.Lk.Pid), true}
 	}
 	if s.fires(HangLock) {
 		return m.hang()
 	}
-	if s.fires(LocksGranted) {
+	if s.firesOn(LocksGranted, c) {
 		return fuse.OK
 	}
-	l := lock{in.Lk.Typ == unix.F_RDLCK, in.Fh}
+	l, cold := lock{in.Lk.Typ == unix.F_RDLCK, in.Fh}, m.cold(h.ino) && s.firesOn(LocksGrantedCold, c)
+	conflict := func(other lockOwner, held lock) bool {
+		return !(cold && other.mount != m) && s.conflict(other == owner, held, l)
+	}
+	return s.acquire(cancel, wait, func() <-chan struct{} { return s.locks.take(file, owner, l, conflict) })
+}
+
+// unlock is never refused.
+func (m *mount) unlock(file lockedFile, in *fuse.LkIn) fuse.Status {
+	owner := lockOwner{mount: m, owner: in.Owner}
+	m.share.locks.drop(func(f lockedFile, o lockOwner, l lock) bool {
+		return f == file && (o == owner || o.pid && l.handle == in.Fh)
+	})
+	return fuse.OK
+}
+
+func (s *Share) refusesLock(c Call, file lockedFile, h *handle, in *fuse.LkIn, wait bool) unix.Errno {
+	for _, r := range refusedLocks {
+		if s.firesOn(r.kind, c) {
+			return r.errno
+		}
+	}
+	switch {
+	case wait && s.firesOn(LocksEDEADLK, c):
+		return unix.EDEADLK
+	case s.has(FlockByFcntl) && file.flock && h.access == accessFor[in.Lk.Typ]:
+		return unix.EBADF
+	case s.has(LocksFew) && s.locks.holders(file) >= few:
+		return unix.ENOLCK
+	}
+	return 0
+}
+
+// cold reports whether this mount has not locked the file before, or not for as long as the fault says.
+func (m *mount) cold(ino uint64) bool {
+	if !m.share.has(LocksGrantedCold) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, known := m.locked[ino]
+	m.locked[ino] = time.Now()
+	idle := m.share.the(LocksGrantedCold).For
+	return !known || idle > 0 && time.Since(last) > idle
+}
+
+// acquire tries until the lock is taken, or once only.
+func (s *Share) acquire(cancel <-chan struct{}, wait bool, take func() (retry <-chan struct{})) fuse.Status {
 	for {
-		retry := s.locks.take(file, owner, l, s.conflict)
+		retry := take()
 		switch {
 		case retry == nil:
 			return fuse.OK
@@ -169,15 +129,36 @@ func (s *Share) conflict(own bool, a, b lock) bool {
 func (m *mount) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	file, owner := lockedFile{ino: m.handle(in.Fh).ino}, lockOwner{mount: m, owner: in.LockOwner}
 	if m.share.has(LocksDroppedByClose) {
-		m.share.locks.drop(false, func(f lockedFile, o lockOwner, l lock) bool {
+		m.share.locks.drop(func(f lockedFile, o lockOwner, l lock) bool {
 			return f.ino == file.ino && o.mount == m && l.handle != in.Fh
 		})
 	}
-	m.share.locks.drop(m.share.has(LocksOutliveHolder), func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
+	m.share.letGo(func(f lockedFile, o lockOwner, _ lock) bool { return f == file && o == owner })
 	return fuse.OK
 }
 
 // dropHandle drops what was locked through an open file description that is gone: flock and OFD locks.
 func (m *mount) dropHandle(fh uint64) {
-	m.share.locks.drop(m.share.has(LocksOutliveHolder), func(_ lockedFile, o lockOwner, l lock) bool { return o.mount == m && l.handle == fh })
+	m.share.letGo(func(_ lockedFile, o lockOwner, l lock) bool { return o.mount == m && l.handle == fh })
+}
+
+// letGo releases what a holder has left, at once unless a fault says otherwise.
+func (s *Share) letGo(p pick) {
+	late := s.has(LocksReleasedLate)
+	if !late && !s.has(LocksOutliveHolder) {
+		s.locks.drop(p)
+		return
+	}
+	left := s.locks.orphan(p)
+	if !late || len(left) == 0 {
+		return
+	}
+	release := func() {
+		s.locks.drop(func(_ lockedFile, o lockOwner, _ lock) bool { return slices.Contains(left, o) })
+	}
+	if s.fires(LocksReleasedLate) {
+		s.later(s.the(LocksReleasedLate).For, release)
+	} else {
+		release()
+	}
 }

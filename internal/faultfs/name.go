@@ -3,6 +3,7 @@ package faultfs
 import (
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,7 +12,7 @@ import (
 type names struct {
 	mu sync.Mutex
 	at map[entryName]int // the object's descriptor; -1 for none
-	of map[uint64][]os.DirEntry
+	of map[uint64]listing
 }
 
 type entryName struct {
@@ -19,7 +20,13 @@ type entryName struct {
 	name   string
 }
 
-func newNames() *names { return &names{at: map[entryName]int{}, of: map[uint64][]os.DirEntry{}} }
+// A listing is what a directory held at a time.
+type listing struct {
+	entries []os.DirEntry
+	at      time.Time
+}
+
+func newNames() *names { return &names{at: map[entryName]int{}, of: map[uint64]listing{}} }
 
 // get returns a descriptor of its own.
 func (n *names) get(at entryName) (fd int, known bool) {
@@ -51,19 +58,16 @@ func (n *names) changed(parent uint64, name string) {
 	delete(n.of, parent)
 }
 
-// listing lists a directory, or with the fault gives what was listed before.
-func (n *names) listing(dir uint64, cached bool, list func() ([]os.DirEntry, error)) ([]os.DirEntry, error) {
-	if !cached {
-		return list()
-	}
+// listing gives what was listed before, unless that was longer ago than the cache lasts; 0 is for ever.
+func (n *names) listing(dir uint64, last time.Duration, list func() ([]os.DirEntry, error)) ([]os.DirEntry, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if entries, known := n.of[dir]; known {
-		return entries, nil
+	if l, known := n.of[dir]; known && (last == 0 || time.Since(l.at) < last) {
+		return l.entries, nil
 	}
 	entries, err := list()
 	if err == nil {
-		n.of[dir] = entries
+		n.of[dir] = listing{entries, time.Now()}
 	}
 	return entries, err
 }

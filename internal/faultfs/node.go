@@ -1,7 +1,6 @@
 package faultfs
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -86,7 +85,7 @@ func path(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // entry fills the answer to a look-up from a descriptor, which it takes over.
 func (m *mount) entry(fd int, out *fuse.EntryOut) fuse.Status {
-	st, errno := status(fd)
+	st, errno := m.status(fd)
 	if errno != 0 {
 		unix.Close(fd)
 		return fuse.Status(errno)
@@ -98,12 +97,17 @@ func (m *mount) entry(fd int, out *fuse.EntryOut) fuse.Status {
 	return fuse.OK
 }
 
+// attrTimeout is the kernel's. Where it ends, the mount's own attributes are those that are cached: each look-up
+// would bring the kernel new ones.
 func (s *Share) attrTimeout() time.Duration {
-	if s.has(ContentCached) {
-		return cmp.Or(s.the(ContentCached).For, forever)
+	if s.cachesForever() {
+		return forever
 	}
 	return 0
 }
+
+// cachesForever is told to the kernel.
+func (s *Share) cachesForever() bool { return s.has(ContentCached) && s.the(ContentCached).For == 0 }
 
 // forever is a cache's timeout.
 const forever = time.Hour

@@ -32,6 +32,7 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 	case flags == 0 && m.share.has(ReplacedKept) && m.share.wasReplaced(fd, name):
 		return fuse.EBUSY
 	}
+	m.removes(m.nodes.fd(dir), name)
 	err := unix.Unlinkat(m.nodes.fd(dir), name, flags)
 	switch {
 	case err == unix.ENOENT && m.share.fires(GoneRemoved):

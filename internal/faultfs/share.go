@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +81,7 @@ func (s *Share) fires(k Kind) bool {
 // firesOn is fires for a fault that can befall several calls.
 func (s *Share) firesOn(k Kind, c Call) bool {
 	f := s.faults[k].fault.Load()
-	return f != nil && (len(f.On) == 0 || slices.Contains(f.On, c)) && s.fires(k)
+	return f != nil && f.befalls(c) && s.fires(k)
 }
 
 // the is the planted fault of that kind; without one it has no measures.
@@ -94,10 +94,10 @@ func (s *Share) the(k Kind) Fault {
 
 // Mount mounts the share. The directory must exist.
 func (s *Share) Mount(at string) error {
-	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0, nodes: newNodes(s.root), handles: map[uint64]*handle{}, names: newNames()}
+	m := &mount{RawFileSystem: fuse.NewDefaultRawFileSystem(), share: s, at: at, first: len(s.mounts) == 0, nodes: newNodes(s.root), handles: map[uint64]*handle{}, listed: map[uint64][]os.DirEntry{}, names: newNames(), attrs: attrs{of: map[uint64]seenAttr{}}, locked: map[uint64]time.Time{}}
 	server, err := fuse.NewServer(m, at, &fuse.MountOptions{
 		FsName: s.dir, Name: "faultfs", DirectMountStrict: true,
-		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.has(ContentCached),
+		EnableLocks: !s.has(LocksLocal), ExplicitDataCacheControl: s.cachesForever(),
 		DisableXAttrs: true, DisableReadDirPlus: true,
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ func (m *mount) spoilTimes(a *fuse.Attr) {
 		case s.has(TimesOfLook):
 			t = time.Now()
 		}
+		t = t.Add(m.skew(t))
 		*sec, *nsec = uint64(t.Unix()), uint32(t.Nanosecond())
 	}
 	if s.has(ClientStamps) || s.has(TouchSkewed) {
@@ -75,7 +76,17 @@ func (m *mount) setTimes(in *fuse.SetAttrIn, file string) unix.Errno {
 		now := unix.Timespec{Nsec: unix.UTIME_NOW}
 		return code(unix.UtimesNanoAt(unix.AT_FDCWD, file, []unix.Timespec{now, now}, 0))
 	}
-	return setTime(file, at)
+	return setTime(file, at.Add(-m.skew(at)))
+}
+
+// skew is by how much a time is off that the mount gives.
+func (m *mount) skew(t time.Time) time.Duration {
+	k := TimesSkewed
+	if !m.share.has(k) && !m.first {
+		k = MountSkewed
+	}
+	f := m.share.the(k)
+	return f.Skew + time.Duration(f.Drift.Seconds()*float64(t.Sub(m.share.began)))
 }
 
 func setTime(file string, at time.Time) unix.Errno {
