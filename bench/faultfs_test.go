@@ -3,6 +3,7 @@ package bench
 import (
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,18 +21,29 @@ func brokenLine(t *testing.T, contenders, mounts int, faults ...faultfs.Kind) Op
 	return Options{Line: lineIn(t, contenders, brokenMounts(t, mounts, faults...)...)}
 }
 
-func brokenMounts(t *testing.T, mounts int, faults ...faultfs.Kind) (routes []string) {
+func brokenMounts(t *testing.T, mounts int, faults ...faultfs.Kind) []string {
+	t.Helper()
+	var text []string
+	for _, k := range faults {
+		text = append(text, k.String())
+	}
+	return faultyMounts(t, mounts, strings.Join(text, ","))
+}
+
+// faultyMounts are those of a share with faults, in their text form.
+func faultyMounts(t *testing.T, mounts int, faults string) (routes []string) {
 	t.Helper()
 	dir := smallTmpfs(t, "size=256m")
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		cannot(t, err.Error())
 	}
-	share, err := faultfs.New(dir, 1)
+	planted, err := faultfs.Parse(faults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range faults {
-		share.Plant(k.New())
+	share, err := faultfs.New(dir, 1, planted...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := share.Close(); err != nil {

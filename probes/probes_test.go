@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 
 func newBench(t testing.TB, n int, dirs ...string) Bench {
 	t.Helper()
-	line, err := race.Start(race.Config{Ops: Ops(), Contenders: n, HangAfter: 3 * time.Second, Seed: 1})
+	line, err := race.Start(race.Config{Ops: Ops(), Contenders: n, HangAfter: 10 * time.Second, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
