@@ -7,11 +7,11 @@ import (
 	"os"
 
 	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/survey"
+	"github.com/claimbench/claimbench/internal/calibrate"
 )
 
 func main() {
-	race.Contend(survey.Ops())
+	race.Contend(calibrate.Ops())
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -1,0 +1,174 @@
+package calibrate
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/facts"
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/probes"
+)
+
+// badShare is planted to learn how often a bad round is seen: often enough to count, and seldom enough for the start
+// offsets to stay those of good rounds.
+const badShare = 0.05
+
+// budgetRuns are enough for a middle.
+const budgetRuns = 3
+
+// dilutions plants rare violations in what is raced, in a plain directory.
+func (r *run) dilutions() error {
+	dir, err := os.MkdirTemp(r.plainDir(), ".claimbench-calibrate-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.leave(dir) }()
+	fs := "unknown"
+	if route, err := facts.ReadRoute(dir); err == nil {
+		fs = route.FSType
+	}
+	survey, err := config.Named("quick")
+	if err != nil {
+		return err
+	}
+	names, wrongs := probes.Dilutable()
+	for i, name := range names[:min(len(names), r.size.RareProbes)] {
+		p, _ := probes.Find(name)
+		d := Diluted{Probe: name, Wrong: wrongs[i], Filesystem: fs}
+		if err := r.dilute(dir, p, &d, &survey); err != nil || r.ctx.Err() != nil {
+			return err
+		}
+		r.file.Diluted = append(r.file.Diluted, d)
+		r.say("dilution: %s: %d of %d caught at %g per round; least %.2g, of which %d of %d caught", name, d.Rare.Caught, d.Rare.Runs, r.size.RareP, d.LeastP, d.Least.Caught, d.Least.Runs)
+	}
+	return nil
+}
+
+// plainDir is where nothing needs to be mounted.
+func (r *run) plainDir() string {
+	if r.Dir != "" {
+		return r.Dir
+	}
+	if unix.Access("/dev/shm", unix.W_OK|unix.X_OK) == nil {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+// dilute measures one probe.
+func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Config) error {
+	once := p
+	once.Weight = 1 // the time is that of Sizes
+	for range r.size.RareRuns {
+		w := &watcher{dilution: probes.Dilution{P: r.size.RareP, Seed: r.nextSeed()}, stop: true}
+		if _, err := r.watched(dir, once, w, r.rareBench()); err != nil || r.ctx.Err() != nil {
+			return err
+		}
+		d.Rare.add(w.seen > 0, w.contested, w.took.Seconds())
+	}
+	usual := surveyBench(survey)
+	for range min(budgetRuns, r.size.PowerRuns) {
+		w := new(watcher)
+		f, err := r.watched(dir, p, w, usual)
+		if err != nil || r.ctx.Err() != nil {
+			return err
+		}
+		d.Contested = append(d.Contested, w.contested)
+		if f.Verdict == result.Broken {
+			d.Alarms++
+		}
+	}
+	w := &watcher{dilution: probes.Dilution{P: badShare, Seed: r.nextSeed()}}
+	if _, err := r.watched(dir, p, w, usual); err != nil || r.ctx.Err() != nil {
+		return err
+	}
+	d.Bad, d.BadSeen = w.bad, w.badSeen
+	if d.Bad > 0 {
+		d.LeastP = leastP(middleOf(d.Contested), float64(d.BadSeen)/float64(d.Bad))
+	}
+	return r.verify(dir, p, d, usual)
+}
+
+// verify plants the smallest probability that is said to be found.
+func (r *run) verify(dir string, p probes.Probe, d *Diluted, usual probes.Bench) error {
+	if d.LeastP == 0 {
+		return nil
+	}
+	for range r.size.PowerRuns {
+		w := &watcher{dilution: probes.Dilution{P: d.LeastP, Seed: r.nextSeed()}, stop: true}
+		if _, err := r.watched(dir, p, w, usual); err != nil || r.ctx.Err() != nil {
+			return err
+		}
+		d.Least.add(w.seen > 0, w.contested, w.took.Seconds())
+	}
+	return nil
+}
+
+// rareBench has eight contenders go on until they see something.
+func (r *run) rareBench() probes.Bench {
+	b := smallBench(8)
+	b.Rounds, b.Time, b.Spare = 1<<30, time.Duration(r.size.RareWithinS*float64(time.Second)), 0
+	return b
+}
+
+// surveyBench is a probe's share of a survey.
+func surveyBench(c *config.Config) probes.Bench {
+	return probes.Bench{
+		Scope: result.ScopeProcess, Contenders: c.Contenders, Rounds: c.Rounds, Time: c.ProbeTime,
+		ScanShare: c.ScanShare, ColdRounds: c.ColdRounds, ColdPause: c.ColdPause, MinProof: c.MinContested,
+		HoldWait: c.ReleaseWait, MaxWait: c.MaxWait,
+	}
+}
+
+// watched runs a probe with something planted.
+func (r *run) watched(dir string, p probes.Probe, w *watcher, b probes.Bench) (f result.Finding, err error) {
+	err = r.inside(p.Name, []string{dir}, func() {
+		b.Line, b.Routes = r.line, 1
+		b.Dilution, b.Watch = w.dilution, w.watch
+		w.began = time.Now()
+		f = probes.Run(r.ctx, p, b)
+	})
+	if err == nil && f.Verdict == result.Unproven && r.ctx.Err() == nil && len(f.Errnos) > 0 && f.Rounds == 0 {
+		err = fmt.Errorf("%s: %s", p.Name, f.Reason)
+	}
+	return f, err
+}
+
+// A watcher counts what a probe races.
+type watcher struct {
+	dilution  probes.Dilution
+	stop      bool // at the first violation
+	began     time.Time
+	contested int           // until the first violation where it stops there
+	bad       int           // contested rounds that were done wrongly
+	badSeen   int           // of them, violated
+	seen      int           // violated, contested or not
+	took      time.Duration // to the first violation
+}
+
+func (w *watcher) watch(round *race.Round, contested, violated bool) (more bool) {
+	if w.stop && w.seen > 0 {
+		return false
+	}
+	wrong := w.dilution.Wrong(round.Number)
+	if contested {
+		w.contested++
+	}
+	if contested && wrong {
+		w.bad++
+	}
+	if contested && wrong && violated {
+		w.badSeen++
+	}
+	if violated {
+		if w.seen++; w.seen == 1 {
+			w.took = time.Since(w.began)
+		}
+	}
+	return !w.stop || w.seen == 0
+}

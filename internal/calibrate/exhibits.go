@@ -1,0 +1,100 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/claimbench/claimbench/internal/museum"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/probes"
+)
+
+// exhibits shows the museum to the probes.
+func (r *run) exhibits() error {
+	for i := range r.shown() {
+		x := &r.Exhibits[i*r.size.ExhibitEvery]
+		e := Exhibit{Name: x.Name, Faults: x.Faults, Mounts: x.Mounts, Probe: x.Probe, Verdict: x.Verdict}
+		for range r.size.ExhibitRuns {
+			if err := r.show(x, &e); err != nil {
+				return fmt.Errorf("%s: %s: %w", x.Probe, x.Name, err)
+			}
+			if r.ctx.Err() != nil {
+				return nil
+			}
+		}
+		r.file.Exhibits = append(r.file.Exhibits, e)
+		r.say("exhibits: %s: %s: %d of %d caught", e.Probe, e.Name, e.Seen.Caught, e.Seen.Runs)
+	}
+	return nil
+}
+
+// shown is how many exhibits are.
+func (r *run) shown() int {
+	return (len(r.Exhibits) + r.size.ExhibitEvery - 1) / r.size.ExhibitEvery
+}
+
+// show runs the probe once.
+func (r *run) show(x *museum.Exhibit, e *Exhibit) error {
+	p, ok := probes.Find(x.Probe)
+	if !ok {
+		return fmt.Errorf("there is no probe %s", x.Probe)
+	}
+	g, err := r.faulty(sizeFor(&p), x.Mounts, x.Faults)
+	if err != nil {
+		return err
+	}
+	err = r.line.Enter(r.ctx, g.dirs...)
+	if err == nil {
+		f := probes.Run(r.ctx, p, r.benchFor(x, g))
+		if r.ctx.Err() == nil {
+			e.judge(x, &f)
+		}
+	}
+	if failed := r.close(g); err == nil || r.ctx.Err() != nil {
+		return failed
+	}
+	return err
+}
+
+// sizeFor is that of the filesystem: the probe that fills it up needs a small one.
+func sizeFor(p *probes.Probe) string {
+	if p.Disposable {
+		return "8m"
+	}
+	return "256m"
+}
+
+func (r *run) benchFor(x *museum.Exhibit, g *ground) probes.Bench {
+	b := smallBench(4)
+	b.Line, b.Routes, b.Scope, b.Disposable = r.line, len(g.dirs), scopeOf(len(g.dirs)), true
+	if waitsInVain(x) {
+		b.HoldWait, b.MaxWait = 100*time.Millisecond, 200*time.Millisecond
+	}
+	return b
+}
+
+// waitsInVain says of an exhibit that each experiment will wait as long as it may: for a lock that is not released, or
+// for a change that is not seen.
+func waitsInVain(x *museum.Exhibit) bool {
+	long := slices.ContainsFunc(x.Violations, func(kind string) bool {
+		return contains([]string{"lock-outlives-holder", "waiter-not-woken", "lock-withheld", "stays-full"}, kind)
+	})
+	return long || (x.Probe == "visibility" || x.Probe == "path-agreement") && len(x.Violations) > 0
+}
+
+// judge counts one finding.
+func (e *Exhibit) judge(x *museum.Exhibit, f *result.Finding) {
+	differs := x.Differs(f)
+	rounds, seconds := float64(f.Rounds), f.DurationS
+	if f.Violations > 0 {
+		rounds, seconds = f.Figures["first_violation_round_count"], f.Figures["first_violation_s"]
+	}
+	e.Seen.add(differs == "", int(rounds), seconds)
+	if differs != "" && len(e.Differs) < 8 {
+		e.Differs = append(e.Differs, differs)
+	}
+	if f.Verdict == result.Broken && x.Verdict != result.Broken {
+		e.Alarms++
+	}
+}

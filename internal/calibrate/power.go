@@ -1,0 +1,49 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+)
+
+// power is the probability with which a fault must be found.
+const power = 0.95
+
+// leastP is the smallest probability of a violation per round that n contested rounds find with 95 % power, if each
+// round that is bad is seen to be so with probability seen. It is 0 where there is none, and never above 1.
+func leastP(n int, seen float64) float64 {
+	if n < 1 || seen <= 0 {
+		return 0
+	}
+	if p := (1 - math.Pow(1-power, 1/float64(n))) / seen; p <= 1 {
+		return p
+	}
+	return 0
+}
+
+// Quantile is the least value that at least the share q of the runs did not exceed; runs that did not catch anything
+// exceed every value. ok is false where it is theirs.
+func (s *Seen) Quantile(values []float64, q float64) (v float64, ok bool) {
+	rank := int(math.Ceil(q * float64(s.Runs)))
+	if rank < 1 || rank > len(values) {
+		return 0, false
+	}
+	return slices.Sorted(slices.Values(values))[rank-1], true
+}
+
+// add counts one run.
+func (s *Seen) add(caught bool, rounds int, seconds float64) {
+	s.Runs++
+	if caught {
+		s.Caught++
+		s.Rounds, s.Seconds = append(s.Rounds, float64(rounds)), append(s.Seconds, seconds)
+	}
+}
+
+func middleOf(xs []int) int {
+	if len(xs) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(xs))[(len(xs)-1)/2]
+}
+
+func contains(all []string, s string) bool { return slices.Contains(all, s) }
