@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,6 +59,9 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return usage(err)
 	}
+	if ran, err := inOwnMounts(cmd, f.args()); ran {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
@@ -80,9 +85,31 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// args are the command line of these flags.
+func (f *calibrateFlags) args() []string {
+	args := []string{
+		"calibrate", "--dir=" + f.dir, "--format=" + f.format, "--output=" + f.output,
+		"--seed=" + strconv.FormatUint(f.seed, 10), "--quick=" + strconv.FormatBool(f.quick),
+	}
+	for _, p := range f.parts {
+		args = append(args, "--part="+p)
+	}
+	return args
+}
+
 func (f *calibrateFlags) check() error {
 	if !slices.Contains(calibrate.Formats, f.format) {
 		return unknown("format", f.format, calibrate.Formats)
+	}
+	if f.dir != "" {
+		if info, err := os.Stat(f.dir); err != nil {
+			return fmt.Errorf("--dir %s: %w; name a directory that is there", f.dir, errors.Unwrap(err))
+		} else if !info.IsDir() {
+			return fmt.Errorf("--dir %s: not a directory", f.dir)
+		}
+	}
+	if dir := filepath.Dir(f.output); f.output != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+		return fmt.Errorf("--output %s: nothing can be written in the directory %s", f.output, dir)
 	}
 	for _, p := range f.parts {
 		if !slices.Contains(calibrate.Parts(), p) {

@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/calibrate"
+	"github.com/claimbench/claimbench/internal/race"
 )
 
 func main() {

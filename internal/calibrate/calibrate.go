@@ -30,6 +30,7 @@ type Options struct {
 	Parts    []string // none is all
 	Seed     uint64   // not 0
 	Quick    bool
+	Sizes    *Sizes // nil is those of Quick
 	Exhibits []museum.Exhibit
 	Progress func(line string)
 }
@@ -50,7 +51,10 @@ func Run(ctx context.Context, o Options) (f *File, err error) {
 		return nil, err
 	}
 	s := fullSizes
-	if o.Quick {
+	switch {
+	case o.Sizes != nil:
+		s = *o.Sizes
+	case o.Quick:
 		s = quickSizes
 	}
 	f = &File{
@@ -102,10 +106,12 @@ func Parts() (names []string) {
 }
 
 func (r *run) all() (err error) {
-	if r.place, err = os.MkdirTemp("", "claimbench-calibrate-"); err != nil {
+	place, remove, err := r.workdir(os.TempDir())
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(r.place)) }()
+	r.place = place
+	defer func() { err = errors.Join(err, remove()) }()
 	if r.line, err = race.Start(race.Config{Ops: Ops(), Contenders: contenders, HangAfter: hangAfter, Seed: r.Seed}); err != nil {
 		return err
 	}
@@ -128,6 +134,15 @@ func (r *run) all() (err error) {
 		}
 	}
 	return nil
+}
+
+// workdir is a directory of claimbench's own.
+func (r *run) workdir(in string) (dir string, remove func() error, err error) {
+	dir, remove, notes, err := survey.Workdir(in)
+	for _, n := range notes {
+		r.say("%s", n)
+	}
+	return dir, remove, err
 }
 
 func (r *run) chosen(part string) bool {

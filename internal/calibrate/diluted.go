@@ -1,8 +1,10 @@
 package calibrate
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,16 +20,16 @@ import (
 // offsets to stay those of good rounds.
 const badShare = 0.05
 
-// budgetRuns are enough for a middle.
+// budgetRuns are with nothing planted. The one with the fewest contested rounds counts.
 const budgetRuns = 3
 
 // dilutions plants rare violations in what is raced, in a plain directory.
-func (r *run) dilutions() error {
-	dir, err := os.MkdirTemp(r.plainDir(), ".claimbench-calibrate-")
+func (r *run) dilutions() (err error) {
+	dir, remove, err := r.workdir(r.plainDir())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.leave(dir) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	fs := "unknown"
 	if route, err := facts.ReadRoute(dir); err == nil {
 		fs = route.FSType
@@ -89,9 +91,17 @@ func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Conf
 	}
 	d.Bad, d.BadSeen = w.bad, w.badSeen
 	if d.Bad > 0 {
-		d.LeastP = leastP(middleOf(d.Contested), float64(d.BadSeen)/float64(d.Bad))
+		d.LeastP = leastP(d.rounds(), float64(d.BadSeen)/float64(d.Bad))
 	}
 	return r.verify(dir, p, d, usual)
+}
+
+// rounds are the contested rounds that a survey's budget amounts to, at least.
+func (d *Diluted) rounds() int {
+	if len(d.Contested) == 0 {
+		return 0
+	}
+	return slices.Min(d.Contested)
 }
 
 // verify plants the smallest probability that is said to be found.

@@ -1,8 +1,6 @@
 package calibrate
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -52,6 +50,7 @@ type Sizes struct {
 	ExhibitRuns  int     `json:"exhibit_runs"`  // of each
 	ExhibitEvery int     `json:"exhibit_every"` // 1 is all
 	GoodRuns     int     `json:"good_runs"`     // of each probe on each filesystem
+	GoodEvery    int     `json:"good_every"`    // 1 is every probe on each; others take turns
 	EngineEvery  int     `json:"engine_every"`  // 1 is every fault
 	StormTrials  int     `json:"storm_trials"`  // of each protocol on each fault
 }
@@ -59,11 +58,11 @@ type Sizes struct {
 var (
 	fullSizes = Sizes{
 		RareRuns: 20, RareP: 1e-4, RareWithinS: 10, RareProbes: 12, PowerRuns: 20,
-		ExhibitRuns: 5, ExhibitEvery: 1, GoodRuns: 5, EngineEvery: 1, StormTrials: 3,
+		ExhibitRuns: 5, ExhibitEvery: 1, GoodRuns: 5, GoodEvery: 1, EngineEvery: 1, StormTrials: 3,
 	}
 	quickSizes = Sizes{
 		RareRuns: 2, RareP: 1e-4, RareWithinS: 10, RareProbes: 2, PowerRuns: 1,
-		ExhibitRuns: 1, ExhibitEvery: 16, GoodRuns: 1, EngineEvery: 32, StormTrials: 2,
+		ExhibitRuns: 1, ExhibitEvery: 20, GoodRuns: 1, GoodEvery: 5, EngineEvery: 40, StormTrials: 2,
 	}
 )
 
@@ -163,10 +162,10 @@ func Load(path string) (*File, error) {
 	return f, nil
 }
 
-// Save replaces the file at path, whole or not at all.
+// Save replaces the file at path, whole or not at all. What is no file, such as /dev/null, is written to.
 func Save(path string, data []byte) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return errors.New("nothing to save")
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0o644)
 	}
 	return renameio.WriteFile(path, data, 0o644)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/claimbench/claimbench/internal/result"
-	"github.com/claimbench/claimbench/internal/stat"
 )
 
 // The exit statuses of a calibration.
@@ -55,7 +54,7 @@ func (d *Diluted) problems(s *Sizes) (all []string) {
 	if d.Alarms > 0 {
 		all = append(all, fmt.Sprintf("FALSE ALARM: %s on %s: %d of %d runs with nothing planted", d.Probe, d.Filesystem, d.Alarms, len(d.Contested)))
 	}
-	if _, high := stat.Wilson(d.Least.Caught, d.Least.Runs); high < power {
+	if d.Least.refuted() {
 		all = append(all, fmt.Sprintf("MISSED: %s with %s at %.2g per round, which was to be found: %d of %d runs caught it", d.Probe, d.Wrong, d.LeastP, d.Least.Caught, d.Least.Runs))
 	}
 	return all

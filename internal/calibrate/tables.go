@@ -10,16 +10,6 @@ import (
 	"github.com/claimbench/claimbench/internal/stat"
 )
 
-// tables are what a calibration amounts to, in the order of its parts; parts that were not run have none.
-func (f *File) tables() (all []report.Table) {
-	for _, t := range []report.Table{f.rareTable(), f.leastTable(), f.exhibitTable(), f.goodTable(), f.engineTable()} {
-		if len(t.Rows) > 0 {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
 func heads(names ...string) (all []report.Head) {
 	for i, n := range names {
 		all = append(all, report.Head{Name: n, Right: i > 0})
@@ -70,25 +60,45 @@ func (f *File) leastTable() report.Table {
 			interval = fmt.Sprintf("%.2f to %.2f", lo, hi)
 		}
 		t.Rows = append(t.Rows, []string{
-			d.Probe, d.Filesystem, strconv.Itoa(middleOf(d.Contested)), fmt.Sprintf("%d/%d", d.BadSeen, d.Bad), least, verified, interval,
+			d.Probe, d.Filesystem, strconv.Itoa(d.rounds()), fmt.Sprintf("%d/%d", d.BadSeen, d.Bad), least, verified, interval,
 		})
 	}
 	return t
 }
 
-func (f *File) exhibitTable() report.Table {
+func (f *File) faultTable() report.Table {
 	t := report.Table{
-		Title: "Filesystems with planted faults",
+		Title: "Planted faults that must be found",
 		Heads: []report.Head{
 			{Name: "probe"}, {Name: "what is planted", Text: 30}, {Name: "faults", Drop: 4}, {Name: "mounts", Right: true, Drop: 3}, {Name: "must be"},
 			{Name: "caught", Right: true}, {Name: "rounds p50", Right: true, Drop: 2}, {Name: "rounds p95", Right: true, Drop: 2}, {Name: "p50 s", Right: true}, {Name: "p95 s", Right: true, Drop: 1},
 		},
 	}
 	for i := range f.Exhibits {
-		e := &f.Exhibits[i]
-		t.Rows = append(t.Rows, append([]string{
-			e.Probe, e.Name, faultsOf(e.Faults), strconv.Itoa(max(1, e.Mounts)), string(e.Verdict),
-		}, e.Seen.cells()...))
+		if e := &f.Exhibits[i]; e.mustBeFound() {
+			t.Rows = append(t.Rows, append(e.cells(), append([]string{string(e.Verdict)}, e.Seen.cells()...)...))
+		}
+	}
+	return t
+}
+
+// cells say what was shown.
+func (e *Exhibit) cells() []string {
+	return []string{e.Probe, e.Name, faultsOf(e.Faults), strconv.Itoa(max(1, e.Mounts))}
+}
+
+func (f *File) harmlessTable() report.Table {
+	t := report.Table{
+		Title: "Planted faults that break no promise of the probe: false alarms",
+		Heads: []report.Head{
+			{Name: "probe"}, {Name: "what is planted", Text: 30}, {Name: "faults", Drop: 2}, {Name: "mounts", Right: true, Drop: 1},
+			{Name: "called harmless", Right: true}, {Name: "false alarms", Right: true},
+		},
+	}
+	for i := range f.Exhibits {
+		if e := &f.Exhibits[i]; !e.mustBeFound() {
+			t.Rows = append(t.Rows, append(e.cells(), fmt.Sprintf("%d/%d", e.Seen.Caught, e.Seen.Runs), strconv.Itoa(e.Alarms)))
+		}
 	}
 	return t
 }

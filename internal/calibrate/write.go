@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/claimbench/claimbench/internal/report"
 )
 
 // Formats are what Write knows.
@@ -38,7 +36,11 @@ func (f *File) text(width int) ([]byte, error) {
 	if f.Incomplete != "" {
 		fmt.Fprintf(&out, "INCOMPLETE: %s\n\n", f.Incomplete)
 	}
-	for _, t := range f.tables() {
+	for _, s := range f.sections() {
+		t := s.table
+		if len(t.Rows) == 0 {
+			continue
+		}
 		if err := t.Text(&out, width); err != nil {
 			return nil, err
 		}
@@ -47,11 +49,25 @@ func (f *File) text(width int) ([]byte, error) {
 	for _, p := range f.Problems() {
 		fmt.Fprintln(&out, p)
 	}
-	for _, m := range f.Missing {
-		fmt.Fprintf(&out, "not run: %s: %s\n", m.What, m.Why)
+	for _, m := range f.lacking() {
+		fmt.Fprintln(&out, "not run:", m)
 	}
 	fmt.Fprintln(&out, f.sentence())
 	return out.Bytes(), nil
+}
+
+// lacking is what could not be run, one line for each reason.
+func (f *File) lacking() (lines []string) {
+	what := map[string][]string{}
+	for _, m := range f.Missing {
+		what[m.Why] = append(what[m.Why], m.What)
+	}
+	for _, m := range f.Missing {
+		if line := strings.Join(what[m.Why], ", ") + ": " + m.Why; !contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // sentence is what a calibration amounts to.
@@ -96,16 +112,4 @@ func orDash(all []string) string {
 		return "-"
 	}
 	return strings.Join(all, ", ")
-}
-
-func (f *File) markdown() ([]byte, error) {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "# Calibration\n\n")
-	for _, t := range f.tables() {
-		if err := t.Markdown(&out); err != nil {
-			return nil, err
-		}
-	}
-	fmt.Fprintln(&out, report.Escape(f.sentence()))
-	return out.Bytes(), nil
 }
