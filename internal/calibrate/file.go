@@ -67,12 +67,13 @@ var (
 )
 
 // A Seen is how often something planted was caught in repeated runs. Rounds and Seconds are those until the first
-// violation, of the runs that caught it.
+// violation, of the runs that caught it, and Missed the rounds of the others.
 type Seen struct {
 	Runs    int       `json:"runs"`
 	Caught  int       `json:"caught"`
 	Rounds  []float64 `json:"rounds"`
 	Seconds []float64 `json:"seconds"`
+	Missed  []float64 `json:"missed,omitempty"`
 }
 
 // A Diluted is a probe whose raced operation was done wrongly in a few rounds.

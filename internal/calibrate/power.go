@@ -35,10 +35,12 @@ func (s *Seen) Quantile(values []float64, q float64) (v float64, ok bool) {
 // add counts one run.
 func (s *Seen) add(caught bool, rounds int, seconds float64) {
 	s.Runs++
-	if caught {
-		s.Caught++
-		s.Rounds, s.Seconds = append(s.Rounds, float64(rounds)), append(s.Seconds, seconds)
+	if !caught {
+		s.Missed = append(s.Missed, float64(rounds))
+		return
 	}
+	s.Caught++
+	s.Rounds, s.Seconds = append(s.Rounds, float64(rounds)), append(s.Seconds, seconds)
 }
 
 // refuted says that so few of the runs caught what they catch with 95 % power if the figures are right, that this would
