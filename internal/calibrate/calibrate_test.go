@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // thin is as little as shows that each part works.
 var thin = Sizes{
 	RareRuns: 1, RareP: 1e-3, RareWithinS: 10, RareProbes: 1, PowerRuns: 1,
-	ExhibitRuns: 1, ExhibitEvery: 1, GoodRuns: 1, GoodEvery: 12, EngineEvery: 2, StormTrials: 1,
+	ExhibitRuns: 1, GoodRuns: 1, GoodEvery: 12, StormTrials: 1,
 }
 
 var few = []museum.Exhibit{

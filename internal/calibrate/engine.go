@@ -33,9 +33,8 @@ func plots(all []museum.Exhibit) (some []plot) {
 
 // engine runs the claim protocols on filesystems with faults.
 func (r *run) engine() error {
-	all := plots(r.Exhibits)
-	for i := 0; i < len(all); i += r.size.EngineEvery {
-		e := Engine{Faults: all[i].faults, Mounts: all[i].mounts}
+	for _, p := range spread(plots(r.Exhibits), r.size.EngineMost) {
+		e := Engine{Faults: p.faults, Mounts: p.mounts}
 		if err := r.plot(&e); err != nil {
 			return fmt.Errorf("%s over %d: %w", e.Faults, e.Mounts, err)
 		}

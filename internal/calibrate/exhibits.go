@@ -12,26 +12,38 @@ import (
 
 // exhibits shows the museum to the probes.
 func (r *run) exhibits() error {
-	for i := range r.shown() {
-		x := &r.Exhibits[i*r.size.ExhibitEvery]
+	for _, x := range spread(r.Exhibits, r.size.ExhibitsMost) {
 		e := Exhibit{Name: x.Name, Faults: x.Faults, Mounts: x.Mounts, Probe: x.Probe, Verdict: x.Verdict}
 		for range r.size.ExhibitRuns {
-			if err := r.show(x, &e); err != nil {
+			if err := r.show(&x, &e); err != nil {
 				return fmt.Errorf("%s: %s: %w", x.Probe, x.Name, err)
 			}
 			if r.ctx.Err() != nil {
-				return nil
+				break
 			}
+		}
+		if e.Seen.Runs == 0 {
+			return nil
 		}
 		r.file.Exhibits = append(r.file.Exhibits, e)
 		r.say("exhibits: %s: %s: %d of %d caught", e.Probe, e.Name, e.Seen.Caught, e.Seen.Runs)
+		if r.ctx.Err() != nil {
+			return nil
+		}
 	}
 	return nil
 }
 
-// shown is how many exhibits are.
-func (r *run) shown() int {
-	return (len(r.Exhibits) + r.size.ExhibitEvery - 1) / r.size.ExhibitEvery
+// spread takes at most so many of all, one here and one there; 0 is all.
+func spread[T any](all []T, most int) (some []T) {
+	every := 1
+	if most > 0 {
+		every = max(1, (len(all)+most-1)/most)
+	}
+	for i := 0; i < len(all); i += every {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // show runs the probe once.

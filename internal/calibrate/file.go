@@ -48,21 +48,21 @@ type Sizes struct {
 	RareProbes   int     `json:"rare_probes"`   // of those that can be diluted, the first
 	PowerRuns    int     `json:"power_runs"`    // at the smallest probability that must be found
 	ExhibitRuns  int     `json:"exhibit_runs"`  // of each
-	ExhibitEvery int     `json:"exhibit_every"` // 1 is all
+	ExhibitsMost int     `json:"exhibits_most"` // 0 is all
 	GoodRuns     int     `json:"good_runs"`     // of each probe on each filesystem
 	GoodEvery    int     `json:"good_every"`    // 1 is every probe on each; others take turns
-	EngineEvery  int     `json:"engine_every"`  // 1 is every fault
+	EngineMost   int     `json:"engine_most"`   // faults; 0 is all
 	StormTrials  int     `json:"storm_trials"`  // of each protocol on each fault
 }
 
 var (
 	fullSizes = Sizes{
 		RareRuns: 20, RareP: 1e-4, RareWithinS: 10, RareProbes: 12, PowerRuns: 20,
-		ExhibitRuns: 5, ExhibitEvery: 1, GoodRuns: 5, GoodEvery: 1, EngineEvery: 1, StormTrials: 3,
+		ExhibitRuns: 5, GoodRuns: 5, GoodEvery: 1, StormTrials: 3,
 	}
 	quickSizes = Sizes{
 		RareRuns: 2, RareP: 1e-4, RareWithinS: 10, RareProbes: 2, PowerRuns: 1,
-		ExhibitRuns: 1, ExhibitEvery: 20, GoodRuns: 1, GoodEvery: 5, EngineEvery: 40, StormTrials: 2,
+		ExhibitRuns: 1, ExhibitsMost: 10, GoodRuns: 1, GoodEvery: 5, EngineMost: 3, StormTrials: 2,
 	}
 )
 

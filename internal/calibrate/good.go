@@ -73,14 +73,22 @@ func (r *run) good(nth int, name, dir string) error {
 				}
 			})
 			if err != nil || r.ctx.Err() != nil {
+				r.keep(g)
 				return err
 			}
 		}
 		alarms += g.Alarms
-		r.file.Good = append(r.file.Good, g)
+		r.keep(g)
 	}
 	r.say("good: %s: %d false alarms", name, alarms)
 	return nil
+}
+
+// keep is for probes that were run.
+func (r *run) keep(g Good) {
+	if g.Runs > 0 {
+		r.file.Good = append(r.file.Good, g)
+	}
 }
 
 // judge counts one finding.

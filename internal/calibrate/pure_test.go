@@ -144,6 +144,19 @@ func TestEveryFormatTellsTheProblems(t *testing.T) {
 	}
 }
 
+func TestASelectionIsSpread(t *testing.T) {
+	for _, c := range []struct{ n, most, want, last int }{{10, 0, 10, 9}, {10, 3, 3, 8}, {184, 10, 10, 171}, {3, 10, 3, 2}, {0, 3, 0, 0}} {
+		all := make([]int, c.n)
+		for i := range all {
+			all[i] = i
+		}
+		some := spread(all, c.most)
+		if len(some) != c.want || len(some) > 0 && some[len(some)-1] != c.last {
+			t.Errorf("%d of %d: %v", c.most, c.n, some)
+		}
+	}
+}
+
 func TestPlotsAreDistinctAndMustShowSomething(t *testing.T) {
 	got := plots([]museum.Exhibit{
 		{Faults: "a", Mounts: 2, Verdict: result.Broken}, {Faults: "a", Mounts: 2, Verdict: result.Broken},
