@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // thin is as little as shows that each part works.
 var thin = Sizes{
-	RareRuns: 1, RareP: 1e-3, RareWithinS: 10, RareProbes: 1, PowerRuns: 1,
+	RareRuns: 1, RareP: 1e-3, SlowP: 1e-2, RareWithinS: 10, RareProbes: 1, PowerRuns: 1,
 	ExhibitRuns: 1, GoodRuns: 1, GoodEvery: 12, StormTrials: 1,
 }
 

@@ -16,9 +16,21 @@ import (
 	"github.com/claimbench/claimbench/probes"
 )
 
-// badShare is planted to learn how often a bad round is seen: often enough to count, and seldom enough for the start
-// offsets to stay those of good rounds.
-const badShare = 0.05
+// badShare is planted to learn how often a bad round is seen: seldom enough for a probe to go through all that it does,
+// and for the start offsets to stay those of good rounds. Slow probes have few rounds.
+const (
+	badShare     = 0.01
+	badShareSlow = 0.05
+)
+
+// enoughBad are for the share that is seen; a slow probe is run up to badRuns times to have them.
+const (
+	enoughBad = 150
+	badRuns   = 6
+)
+
+// slow are the probes whose contenders read and write, or wait for each other.
+var slow = []string{"rename-replace", "publish", "lock-coherence"}
 
 // budgetRuns are with nothing planted. The one with the fewest contested rounds counts.
 const budgetRuns = 3
@@ -41,12 +53,15 @@ func (r *run) dilutions() (err error) {
 	names, wrongs := probes.Dilutable()
 	for i, name := range names[:min(len(names), r.size.RareProbes)] {
 		p, _ := probes.Find(name)
-		d := Diluted{Probe: name, Wrong: wrongs[i], Filesystem: fs}
+		d := Diluted{Probe: name, Wrong: wrongs[i], Filesystem: fs, P: r.size.RareP}
+		if contains(slow, name) {
+			d.P = r.size.SlowP
+		}
 		if err := r.dilute(dir, p, &d, &survey); err != nil || r.ctx.Err() != nil {
 			return err
 		}
 		r.file.Diluted = append(r.file.Diluted, d)
-		r.say("dilution: %s: %d of %d caught at %g per round; least %.2g, of which %d of %d caught", name, d.Rare.Caught, d.Rare.Runs, r.size.RareP, d.LeastP, d.Least.Caught, d.Least.Runs)
+		r.say("dilution: %s: %d of %d caught at %g per round; least %.2g, of which %d of %d caught", name, d.Rare.Caught, d.Rare.Runs, d.P, d.LeastP, d.Least.Caught, d.Least.Runs)
 	}
 	return nil
 }
@@ -67,7 +82,7 @@ func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Conf
 	once := p
 	once.Weight = 1 // the time is that of Sizes
 	for range r.size.RareRuns {
-		w := &watcher{dilution: probes.Dilution{P: r.size.RareP, Seed: r.nextSeed()}, stop: true}
+		w := &watcher{dilution: probes.Dilution{P: d.P, Seed: r.nextSeed()}, stop: true}
 		if _, err := r.watched(dir, once, w, r.rareBench()); err != nil || r.ctx.Err() != nil {
 			return err
 		}
@@ -85,11 +100,17 @@ func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Conf
 			d.Alarms++
 		}
 	}
-	w := &watcher{dilution: probes.Dilution{P: badShare, Seed: r.nextSeed()}}
-	if _, err := r.watched(dir, p, w, usual); err != nil || r.ctx.Err() != nil {
-		return err
+	share := badShare
+	if contains(slow, p.Name) {
+		share = badShareSlow
 	}
-	d.Bad, d.BadSeen = w.bad, w.badSeen
+	for i := 0; i < badRuns && d.Bad < min(enoughBad, enoughBad*r.size.PowerRuns/10); i++ {
+		w := &watcher{dilution: probes.Dilution{P: share, Seed: r.nextSeed()}}
+		if _, err := r.watched(dir, p, w, usual); err != nil || r.ctx.Err() != nil {
+			return err
+		}
+		d.Bad, d.BadSeen = d.Bad+w.bad, d.BadSeen+w.badSeen
+	}
 	if d.Bad > 0 {
 		d.LeastP = leastP(d.rounds(), float64(d.BadSeen)/float64(d.Bad))
 	}

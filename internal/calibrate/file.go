@@ -43,7 +43,8 @@ type Missing struct {
 // Sizes say how much is done.
 type Sizes struct {
 	RareRuns     int     `json:"rare_runs"` // with a violation in a few rounds only
-	RareP        float64 `json:"rare_p"`    // per round
+	RareP        float64 `json:"rare_p"`    // per round, where one of the contenders must win
+	SlowP        float64 `json:"slow_p"`    // where they read and write, or wait for each other: a round takes longer
 	RareWithinS  float64 `json:"rare_within_s"`
 	RareProbes   int     `json:"rare_probes"`   // of those that can be diluted, the first
 	PowerRuns    int     `json:"power_runs"`    // at the smallest probability that must be found
@@ -57,11 +58,11 @@ type Sizes struct {
 
 var (
 	fullSizes = Sizes{
-		RareRuns: 20, RareP: 1e-4, RareWithinS: 10, RareProbes: 12, PowerRuns: 20,
+		RareRuns: 20, RareP: 1e-4, SlowP: 1e-3, RareWithinS: 10, RareProbes: 12, PowerRuns: 20,
 		ExhibitRuns: 5, GoodRuns: 5, GoodEvery: 1, StormTrials: 3,
 	}
 	quickSizes = Sizes{
-		RareRuns: 2, RareP: 1e-4, RareWithinS: 10, RareProbes: 2, PowerRuns: 1,
+		RareRuns: 2, RareP: 1e-4, SlowP: 1e-3, RareWithinS: 10, RareProbes: 2, PowerRuns: 1,
 		ExhibitRuns: 1, ExhibitsMost: 10, GoodRuns: 1, GoodEvery: 5, EngineMost: 3, StormTrials: 2,
 	}
 )
@@ -82,7 +83,8 @@ type Diluted struct {
 	Wrong      string `json:"wrong"` // the operation that was done then
 	Filesystem string `json:"filesystem"`
 
-	Rare Seen `json:"rare"` // with the probability of Sizes.RareP; rounds are contested ones
+	P    float64 `json:"p"`    // that a round is done wrongly
+	Rare Seen    `json:"rare"` // rounds are contested ones
 
 	Contested []int   `json:"contested,omitempty"` // rounds of a survey's budget, run by run; nothing is planted
 	Alarms    int     `json:"alarms"`              // of these runs, that were broken

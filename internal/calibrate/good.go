@@ -64,9 +64,7 @@ func (r *run) good(nth int, name, dir string) error {
 			err := r.inside(p.Name, []string{dir}, func() {
 				b := smallBench(8)
 				b.Line, b.Routes, b.Contenders, b.Rounds = r.line, 1, []int{2, 8}, 20000
-				if r.Quick {
-					b.Time = 50 * time.Millisecond
-				}
+				b.Time = 200 * time.Millisecond
 				f := probes.Run(r.ctx, p, b)
 				if r.ctx.Err() == nil {
 					g.judge(&f)

@@ -49,7 +49,7 @@ func mayMiss(runs int) int { return runs / 20 }
 
 func (d *Diluted) problems(s *Sizes) (all []string) {
 	if missed := d.Rare.Runs - d.Rare.Caught; missed > mayMiss(d.Rare.Runs) {
-		all = append(all, fmt.Sprintf("MISSED: %s with %s at %g per round: %d of %d runs caught it within %g s", d.Probe, d.Wrong, s.RareP, d.Rare.Caught, d.Rare.Runs, s.RareWithinS))
+		all = append(all, fmt.Sprintf("MISSED: %s with %s at %g per round: %d of %d runs caught it within %g s", d.Probe, d.Wrong, d.P, d.Rare.Caught, d.Rare.Runs, s.RareWithinS))
 	}
 	if d.Alarms > 0 {
 		all = append(all, fmt.Sprintf("FALSE ALARM: %s on %s: %d of %d runs with nothing planted", d.Probe, d.Filesystem, d.Alarms, len(d.Contested)))

@@ -75,10 +75,10 @@ func (f *File) sections() []section {
 	s := &f.Sizes
 	return []section{
 		{f.rareTable(), fmt.Sprintf(`What the contenders of a probe race was done wrongly in a few rounds, as the probe's own control does it: the round's
-number and the seed decide in which, with a probability of %g per round, and all contenders of a round agree. Each of
-%d runs began anew, and ended at the first violation or after %g s. *rounds* are contested rounds, and *s* seconds from
+number and the seed decide in which, with the probability *of the rounds*, and all contenders of a round agree. It is
+higher where contenders read and write, or wait for each other, and a round takes longer. Each of %d runs began anew, and ended at the first violation or after %g s. *rounds* are contested rounds, and *s* seconds from
 the beginning of the probe, its control included, until the first violation was seen. p50 is the median, p95 what at
-least 95 %% of the runs did not exceed; a dash stands where that is a run that caught nothing.`, s.RareP, s.RareRuns, s.RareWithinS)},
+least 95 %% of the runs did not exceed; a dash stands where that is a run that caught nothing.`, s.RareRuns, s.RareWithinS)},
 		{f.leastTable(), fmt.Sprintf(`How rare may a violation be? *contested rounds* is what the quick survey's share of time amounts to (the fewest of
 some runs with nothing planted). *bad seen*: of the contested rounds that were done wrongly, how many were seen to be violated;
 in the others the contenders missed each other. From both follows the smallest probability *least p* that the budget
@@ -93,7 +93,7 @@ hides them, or because nothing is to be had from the filesystem, which proves no
 		{f.goodTable(), `Every probe but the one that fills a filesystem up, on filesystems without any known fault. *95 % bound* is the
 one-sided upper bound on the rate of false alarms. *unproven* runs claimed nothing.`},
 		{f.engineTable(), fmt.Sprintf(`On each filesystem with faults the promises were tested that some protocol rests on; safe, unproven and unsafe are how many
-protocols were called so by that alone. Then 16 contenders went for a fresh key, in %d trials of each protocol. *seen to
+protocols were called so by that alone. Then 16 contenders went for a fresh key, in %d trials of each protocol that was called safe, and in one of the others. *seen to
 fail* are the protocols by which work was done twice or not at all. One of them that was called safe has *escaped*.`, s.StormTrials)},
 	}
 }

@@ -91,7 +91,7 @@ func TestWhatIsRefuted(t *testing.T) {
 func good() *File {
 	return &File{
 		Schema: Schema, Sizes: fullSizes,
-		Diluted:  []Diluted{{Probe: "mkdir", Wrong: "w", Rare: Seen{Runs: 20, Caught: 19}, Contested: []int{9}, Bad: 9, BadSeen: 9, LeastP: 0.1, Least: Seen{Runs: 20, Caught: 18}}},
+		Diluted:  []Diluted{{Probe: "mkdir", Wrong: "w", P: 1e-4, Rare: Seen{Runs: 20, Caught: 19}, Contested: []int{9}, Bad: 9, BadSeen: 9, LeastP: 0.1, Least: Seen{Runs: 20, Caught: 18}}},
 		Exhibits: []Exhibit{{Name: "x", Probe: "mkdir", Verdict: result.Broken, Seen: Seen{Runs: 5, Caught: 5}}, {Name: "y", Probe: "mkdir", Verdict: result.Holds, Seen: Seen{Runs: 5, Caught: 5}}},
 		Good:     []Good{{Filesystem: "tmpfs", Probe: "mkdir", Runs: 5, Unproven: 1}},
 		Engine:   []Engine{{Faults: "f", Protocols: []EngineProtocol{{Name: "a", Verdict: result.ProtocolSafe, Trials: 3}, {Name: "b", Verdict: result.ProtocolUnproven, Trials: 3, Duplicates: 2}}}},

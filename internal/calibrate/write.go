@@ -82,7 +82,11 @@ func (f *File) sentence() string {
 		}
 	}
 	rare, rareCaught := 0, 0
+	var of []string
 	for i := range f.Diluted {
+		if p := fmt.Sprintf("%g", f.Diluted[i].P); !contains(of, p) {
+			of = append(of, p)
+		}
 		rare, rareCaught = rare+f.Diluted[i].Rare.Runs, rareCaught+f.Diluted[i].Rare.Caught
 	}
 	runs, alarms, _, _ := f.goodTotals("")
@@ -96,7 +100,7 @@ func (f *File) sentence() string {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	add(rare, "%d of %d runs caught a violation in %g of the rounds", rareCaught, rare, f.Sizes.RareP)
+	add(rare, "%d of %d runs caught a violation that was planted in a few rounds (%s)", rareCaught, rare, strings.Join(of, ", "))
 	add(planted, "%d of %d runs caught a planted fault", caught, planted)
 	add(silent, "%d of %d runs called what is harmless so", quiet, silent)
 	add(runs, "%d false alarms in %d probe runs on good filesystems", alarms, runs)
