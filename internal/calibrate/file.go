@@ -97,7 +97,6 @@ type Diluted struct {
 // An Exhibit is one of the museum: what was planted, and what a probe said.
 type Exhibit struct {
 	Name    string         `json:"name"`
-	Source  string         `json:"source,omitempty"` // who reported it; empty where somebody thought of it
 	Faults  string         `json:"faults"`
 	Mounts  int            `json:"mounts"`
 	Probe   string         `json:"probe"`
@@ -105,6 +104,8 @@ type Exhibit struct {
 	Seen    Seen           `json:"seen"`    // Caught is how often it did
 	Differs []string       `json:"differs,omitempty"`
 	Alarms  int            `json:"alarms"` // runs that were broken where they must not be
+
+	Repeated int `json:"repeated,omitzero"` // with a larger budget, after one that was unproven
 }
 
 // A Good is a filesystem that keeps every promise that it is known to keep, and what a probe said of it.

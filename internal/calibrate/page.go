@@ -87,7 +87,8 @@ it was caught, with the Wilson interval of that share.`, s.PowerRuns)},
 		{f.faultTable(), fmt.Sprintf(`Each row is a FUSE filesystem over a tmpfs with these faults, mounted once or twice; contenders are divided between the
 mounts. *caught* counts runs in which the probe said what it must: verdict, class, kind of violation and reason, with
 no other kind beside. *rounds* and *s* are those until the first violation, in what the probe does beside its
-controls; where there is none to see (an operation that is refused), they are the whole probe's. %s`, p95OfFew(s.ExhibitRuns))},
+controls; where there is none to see (an operation that is refused), they are the whole probe's. A run that was unproven for want of
+contention was repeated with a larger budget, as its advice is: %d of these were. %s`, f.repeated(), p95OfFew(s.ExhibitRuns))},
 		{f.harmlessTable(), `Faults that the probe must not call a violation of its promise: because they break another one, because one mount
 hides them, or because nothing is to be had from the filesystem, which proves nothing.`},
 		{f.goodTable(), `Every probe but the one that fills a filesystem up, on filesystems without any known fault. *95 % bound* is the
@@ -96,6 +97,16 @@ one-sided upper bound on the rate of false alarms. *unproven* runs claimed nothi
 protocols were called so by that alone. Then 16 contenders went for a fresh key, in %d trials of each protocol that was called safe, and in one of the others. *seen to
 fail* are the protocols by which work was done twice or not at all. One of them that was called safe has *escaped*.`, s.StormTrials)},
 	}
+}
+
+// repeated is how many runs were unproven at first.
+func (f *File) repeated() (n int) {
+	for i := range f.Exhibits {
+		if f.Exhibits[i].mustBeFound() {
+			n += f.Exhibits[i].Repeated
+		}
+	}
+	return n
 }
 
 func p95OfFew(runs int) string {
