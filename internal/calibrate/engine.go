@@ -41,6 +41,10 @@ func (r *run) engine() error {
 		if r.ctx.Err() != nil {
 			return nil
 		}
+		if len(e.Protocols) == 0 {
+			r.lack(fmt.Sprintf("engine on %s over %s", e.Faults, mountsOf(e.Mounts)), e.Failed)
+			continue
+		}
 		r.file.Engine = append(r.file.Engine, e)
 		r.say("engine: %s over %d: %s", e.Faults, e.Mounts, e.summary())
 	}
@@ -62,10 +66,10 @@ func (r *run) plot(e *Engine) error {
 	if err == nil && r.ctx.Err() == nil {
 		err = r.storm(g, t, e)
 	}
-	if failed := r.close(g); err == nil || r.ctx.Err() != nil {
-		return failed
+	if err != nil {
+		e.Failed = firstLine(err.Error())
 	}
-	return err
+	return r.close(g)
 }
 
 // room is a fresh directory, made behind the faults, seen over each mount.

@@ -59,17 +59,24 @@ func (r *run) show(x *museum.Exhibit, e *Exhibit) error {
 	if err != nil {
 		return err
 	}
-	err = r.line.Enter(r.ctx, g.dirs...)
-	if err == nil {
-		f := r.insist(p, x, e, r.benchFor(x, g))
-		if r.ctx.Err() == nil {
-			e.judge(x, &f)
-		}
+	var f result.Finding
+	if err = r.line.Enter(r.ctx, g.dirs...); err == nil {
+		f = r.insist(p, x, e, r.benchFor(x, g))
 	}
-	if failed := r.close(g); err == nil || r.ctx.Err() != nil {
-		return failed
+	switch {
+	case r.ctx.Err() != nil:
+	case err != nil:
+		e.fail(err)
+	default:
+		e.judge(x, &f)
 	}
-	return err
+	return r.close(g)
+}
+
+// fail counts a run in which nothing could be asked.
+func (e *Exhibit) fail(err error) {
+	e.Seen.add(false, 0, 0)
+	e.Differs = append(e.Differs, firstLine(err.Error()))
 }
 
 // insist runs a probe, and does what an unproven finding advises: it repeats it with a larger budget. Nothing else is

@@ -118,7 +118,7 @@ func (r *run) faulty(size string, mounts int, faults string) (g *ground, err err
 	if g.back, err = r.mount(g, "tmpfs", "mode=0755,size="+size); err != nil {
 		return g, err
 	}
-	share, err := faultfs.New(g.back, r.Seed, planted...)
+	share, err := faultfs.New(g.back, uint64(r.nextSeed()), planted...)
 	if err != nil {
 		return g, err
 	}

@@ -132,22 +132,26 @@ func (f *File) engineTable() report.Table {
 		Title: "Protocols on filesystems with planted faults: what a survey calls them, and what storm makes of them",
 		Heads: []report.Head{
 			{Name: "faults"}, {Name: "mounts", Right: true}, {Name: "safe", Right: true}, {Name: "unproven", Right: true}, {Name: "unsafe", Right: true},
-			{Name: "trials", Right: true, Drop: 1}, {Name: "seen to fail", Text: 20}, {Name: "escaped", Text: 10},
+			{Name: "trials", Right: true, Drop: 1}, {Name: "void", Right: true, Drop: 2}, {Name: "seen to fail", Text: 20}, {Name: "escaped", Text: 10},
 		},
 	}
 	for i := range f.Engine {
-		t.Rows = append(t.Rows, f.Engine[i].cells())
+		e := &f.Engine[i]
+		t.Rows = append(t.Rows, e.cells())
+		if e.Failed != "" {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s over %s ended early: %s", faultsOf(e.Faults), mountsOf(e.Mounts), e.Failed))
+		}
 	}
 	return t
 }
 
 func (e *Engine) cells() []string {
-	counts, trials := map[result.Safety]int{}, 0
+	counts, trials, void := map[result.Safety]int{}, 0, 0
 	var failed, escaped []string
 	for i := range e.Protocols {
 		p := &e.Protocols[i]
 		counts[p.Verdict]++
-		trials += p.Trials
+		trials, void = trials+p.Trials, void+p.Void
 		if p.Duplicates+p.Missed > 0 {
 			failed = append(failed, p.Name)
 		}
@@ -157,6 +161,6 @@ func (e *Engine) cells() []string {
 	}
 	return []string{
 		faultsOf(e.Faults), strconv.Itoa(e.Mounts), strconv.Itoa(counts[result.ProtocolSafe]), strconv.Itoa(counts[result.ProtocolUnproven]),
-		strconv.Itoa(counts[result.ProtocolUnsafe]), strconv.Itoa(trials), orDash(failed), orDash(escaped),
+		strconv.Itoa(counts[result.ProtocolUnsafe]), strconv.Itoa(trials), strconv.Itoa(void), orDash(failed), orDash(escaped),
 	}
 }
