@@ -22,10 +22,10 @@ import (
 )
 
 type calibrateFlags struct {
-	dir, format, output string
-	parts               []string
-	seed                uint64
-	quick               bool
+	dir, format, output, match string
+	parts                      []string
+	seed                       uint64
+	quick                      bool
 }
 
 func calibrateCommand() *cobra.Command {
@@ -50,6 +50,7 @@ Exit status: 0 everything was caught, no false alarm, no escape; 1 something was
 	fl.StringVar(&f.format, "format", "table", strings.Join(calibrate.Formats, ", "))
 	fl.StringVar(&f.output, "output", "", "file to write it to, in place of stdout")
 	fl.StringSliceVar(&f.parts, "part", nil, "parts to run (default all): "+strings.Join(calibrate.Parts(), ", "))
+	fl.StringVar(&f.match, "match", "", "only exhibits of which the probe, the name or the faults contain this")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of everything random; 0 draws one")
 	fl.BoolVar(&f.quick, "quick", false, "a selection, once, in less than a minute")
 	return cmd
@@ -70,7 +71,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 		f.seed = rand.Uint64N(1<<53-1) + 1 // exact in every JSON reader
 	}
 	file, err := calibrate.Run(ctx, calibrate.Options{
-		Tool: survey.Tool(version), Dir: f.dir, Parts: f.parts, Seed: f.seed, Quick: f.quick, Exhibits: museum.Planted,
+		Tool: survey.Tool(version), Dir: f.dir, Parts: f.parts, Seed: f.seed, Quick: f.quick, Exhibits: f.exhibits(),
 		Progress: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) },
 	})
 	if file == nil {
@@ -85,10 +86,20 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// exhibits are those that were asked for.
+func (f *calibrateFlags) exhibits() (some []museum.Exhibit) {
+	for _, x := range museum.Planted {
+		if strings.Contains(x.Probe+"\x00"+x.Name+"\x00"+x.Faults, f.match) {
+			some = append(some, x)
+		}
+	}
+	return some
+}
+
 // args are the command line of these flags.
 func (f *calibrateFlags) args() []string {
 	args := []string{
-		"calibrate", "--dir=" + f.dir, "--format=" + f.format, "--output=" + f.output,
+		"calibrate", "--dir=" + f.dir, "--format=" + f.format, "--output=" + f.output, "--match=" + f.match,
 		"--seed=" + strconv.FormatUint(f.seed, 10), "--quick=" + strconv.FormatBool(f.quick),
 	}
 	for _, p := range f.parts {
@@ -110,6 +121,9 @@ func (f *calibrateFlags) check() error {
 	}
 	if dir := filepath.Dir(f.output); f.output != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		return fmt.Errorf("--output %s: nothing can be written in the directory %s", f.output, dir)
+	}
+	if len(f.exhibits()) == 0 {
+		return fmt.Errorf("--match %q: there is no such exhibit", f.match)
 	}
 	for _, p := range f.parts {
 		if !slices.Contains(calibrate.Parts(), p) {

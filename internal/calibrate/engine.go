@@ -92,7 +92,7 @@ func (r *run) find(g *ground, name string, t *result.Target) error {
 	p.Weight = 1
 	b := smallBench(4)
 	b.Line, b.Routes, b.Scope = r.line, len(dirs), t.Scope
-	b.Time, b.MinProof = 200*time.Millisecond, 50
+	b.Time, b.MinProof = 120*time.Millisecond, 40
 	b.HoldWait, b.MaxWait = 200*time.Millisecond, 200*time.Millisecond
 	t.Findings = append(t.Findings, probes.Run(r.ctx, p, b))
 	return nil

@@ -19,7 +19,7 @@ import (
 // smallBench does little, and enough to see what is planted.
 func smallBench(n int) probes.Bench {
 	return probes.Bench{
-		Scope: result.ScopeProcess, Contenders: []int{n}, Rounds: 400, Time: 300 * time.Millisecond, Spare: 5 * time.Second,
+		Scope: result.ScopeProcess, Contenders: []int{n}, Rounds: 400, Time: 300 * time.Millisecond, Spare: 2 * time.Second,
 		ScanShare: 0.25, ColdRounds: 8, ColdPause: time.Millisecond, MinProof: 20, HoldWait: 3 * time.Second,
 	}
 }
