@@ -20,9 +20,9 @@ where there is none. This page is rendered from the figures that `+"`%s --format
 written by hand.
 
 - %s
-- %s, seed %d, %s; it took %.0f minutes.
+- %s, seed %d, %s; it took %v.
 
-`, f.command(), report.Escape(f.machine()), f.Started.UTC().Format("2006-01-02 15:04 MST"), f.Seed, report.Escape("claimbench "+f.Tool.Version), (time.Duration(f.DurationS) * time.Second).Minutes())
+`, f.command(), report.Escape(f.machine()), f.Started.UTC().Format("2006-01-02 15:04 MST"), f.Seed, report.Escape("claimbench "+f.Tool.Version), time.Duration(f.DurationS)*time.Second)
 	f.listed(&out, "Not well", f.Problems())
 	f.listed(&out, "Not run", f.lacking())
 	for _, s := range f.sections() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/claimbench/claimbench/internal/report"
 	"github.com/claimbench/claimbench/internal/result"
@@ -138,11 +139,24 @@ func (f *File) engineTable() report.Table {
 	for i := range f.Engine {
 		e := &f.Engine[i]
 		t.Rows = append(t.Rows, e.cells())
+		if untried := e.untried(); len(untried) > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s over %s: called safe, and no trial could be judged: %s", faultsOf(e.Faults), mountsOf(e.Mounts), strings.Join(untried, ", ")))
+		}
 		if e.Failed != "" {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s over %s ended early: %s", faultsOf(e.Faults), mountsOf(e.Mounts), e.Failed))
 		}
 	}
 	return t
+}
+
+// untried are the protocols of which storm says nothing, though they were called safe.
+func (e *Engine) untried() (names []string) {
+	for i := range e.Protocols {
+		if p := &e.Protocols[i]; p.Verdict == result.ProtocolSafe && p.Trials == 0 && !p.Escaped() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 func (e *Engine) cells() []string {
