@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -57,10 +56,13 @@ func (r *run) dilutions() (err error) {
 		if contains(slow, name) {
 			d.P = r.size.SlowP
 		}
-		if err := r.dilute(dir, p, &d, &survey); err != nil || r.ctx.Err() != nil {
+		err := r.dilute(dir, p, &d, &survey)
+		if d.Rare.Runs > 0 {
+			r.file.Diluted = append(r.file.Diluted, d)
+		}
+		if err != nil || r.ctx.Err() != nil {
 			return err
 		}
-		r.file.Diluted = append(r.file.Diluted, d)
 		r.say("dilution: %s: %d of %d caught at %g per round; least %.2g, of which %d of %d caught", name, d.Rare.Caught, d.Rare.Runs, d.P, d.LeastP, d.Least.Caught, d.Least.Runs)
 	}
 	return nil
@@ -77,21 +79,46 @@ func (r *run) plainDir() string {
 	return os.TempDir()
 }
 
-// dilute measures one probe.
+// dilute measures one probe: with a rare violation, with none, with enough to learn how often one is seen, and with as
+// few as should still be found.
 func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Config) error {
 	once := p
 	once.Weight = 1 // the time is that of Sizes
-	for range r.size.RareRuns {
-		w := &watcher{dilution: probes.Dilution{P: d.P, Seed: r.nextSeed()}, stop: true}
-		if _, err := r.watched(dir, once, w, r.rareBench()); err != nil || r.ctx.Err() != nil {
+	usual := surveyBench(survey)
+	err := r.plant(r.size.RareRuns, dir, once, d.P, rareBench(r.size.RareWithinS), &d.Rare)
+	if err == nil {
+		err = r.plain(dir, p, usual, d)
+	}
+	if err == nil {
+		err = r.learn(dir, p, usual, d)
+	}
+	if d.Bad > 0 {
+		d.LeastP = leastP(d.rounds(), float64(d.BadSeen)/float64(d.Bad))
+	}
+	if err == nil && d.LeastP > 0 {
+		err = r.plant(r.size.PowerRuns, dir, p, d.LeastP, usual, &d.Least)
+	}
+	return err
+}
+
+// plant counts in how many of some runs a violation is caught.
+func (r *run) plant(runs int, dir string, p probes.Probe, rare float64, b probes.Bench, s *Seen) error {
+	for range runs {
+		w := &watcher{dilution: probes.Dilution{P: rare, Seed: r.nextSeed()}, stop: true}
+		f, err := r.watched(dir, p, w, b)
+		if err != nil || r.ctx.Err() != nil {
 			return err
 		}
-		d.Rare.add(w.seen > 0, w.contested, w.took.Seconds())
+		s.add(w.seen > 0 && f.Verdict == result.Broken, w.contested, w.took.Seconds())
 	}
-	usual := surveyBench(survey)
+	return nil
+}
+
+// plain plants nothing.
+func (r *run) plain(dir string, p probes.Probe, b probes.Bench, d *Diluted) error {
 	for range min(budgetRuns, r.size.PowerRuns) {
 		w := new(watcher)
-		f, err := r.watched(dir, p, w, usual)
+		f, err := r.watched(dir, p, w, b)
 		if err != nil || r.ctx.Err() != nil {
 			return err
 		}
@@ -100,21 +127,23 @@ func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Conf
 			d.Alarms++
 		}
 	}
+	return nil
+}
+
+// learn plants violations until enough of the bad rounds are known.
+func (r *run) learn(dir string, p probes.Probe, b probes.Bench, d *Diluted) error {
 	share := badShare
 	if contains(slow, p.Name) {
 		share = badShareSlow
 	}
-	for i := 0; i < badRuns && d.Bad < min(enoughBad, enoughBad*r.size.PowerRuns/10); i++ {
+	for i := 0; i < min(badRuns, r.size.PowerRuns) && d.Bad < enoughBad; i++ {
 		w := &watcher{dilution: probes.Dilution{P: share, Seed: r.nextSeed()}}
-		if _, err := r.watched(dir, p, w, usual); err != nil || r.ctx.Err() != nil {
+		if _, err := r.watched(dir, p, w, b); err != nil || r.ctx.Err() != nil {
 			return err
 		}
 		d.Bad, d.BadSeen = d.Bad+w.bad, d.BadSeen+w.badSeen
 	}
-	if d.Bad > 0 {
-		d.LeastP = leastP(d.rounds(), float64(d.BadSeen)/float64(d.Bad))
-	}
-	return r.verify(dir, p, d, usual)
+	return nil
 }
 
 // rounds are the contested rounds that a survey's budget amounts to, at least.
@@ -125,25 +154,10 @@ func (d *Diluted) rounds() int {
 	return slices.Min(d.Contested)
 }
 
-// verify plants the smallest probability that is said to be found.
-func (r *run) verify(dir string, p probes.Probe, d *Diluted, usual probes.Bench) error {
-	if d.LeastP == 0 {
-		return nil
-	}
-	for range r.size.PowerRuns {
-		w := &watcher{dilution: probes.Dilution{P: d.LeastP, Seed: r.nextSeed()}, stop: true}
-		if _, err := r.watched(dir, p, w, usual); err != nil || r.ctx.Err() != nil {
-			return err
-		}
-		d.Least.add(w.seen > 0, w.contested, w.took.Seconds())
-	}
-	return nil
-}
-
 // rareBench has eight contenders go on until they see something.
-func (r *run) rareBench() probes.Bench {
+func rareBench(withinS float64) probes.Bench {
 	b := smallBench(8)
-	b.Rounds, b.Time, b.Spare = 1<<30, time.Duration(r.size.RareWithinS*float64(time.Second)), 0
+	b.Rounds, b.Time, b.Spare = 1<<30, time.Duration(withinS*float64(time.Second)), 0
 	return b
 }
 
@@ -164,9 +178,6 @@ func (r *run) watched(dir string, p probes.Probe, w *watcher, b probes.Bench) (f
 		w.began = time.Now()
 		f = probes.Run(r.ctx, p, b)
 	})
-	if err == nil && f.Verdict == result.Unproven && r.ctx.Err() == nil && len(f.Errnos) > 0 && f.Rounds == 0 {
-		err = fmt.Errorf("%s: %s", p.Name, f.Reason)
-	}
 	return f, err
 }
 
