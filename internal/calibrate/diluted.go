@@ -96,6 +96,8 @@ func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Conf
 		d.LeastP = leastP(d.rounds(), float64(d.BadSeen)/float64(d.Bad))
 	}
 	if err == nil && d.LeastP > 0 {
+		// As many rounds as are claimed to be enough, however long they take on a machine that is busy meanwhile.
+		usual.Rounds, usual.Time = d.rounds(), 5*usual.Time
 		err = r.plant(r.size.PowerRuns, dir, p, d.LeastP, usual, &d.Least)
 	}
 	return err

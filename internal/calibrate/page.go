@@ -83,7 +83,7 @@ least 95 %% of the runs did not exceed; a dash stands where that is a run that c
 some runs with nothing planted). *bad seen*: of the contested rounds that were done wrongly, how many were seen to be violated;
 in the others the contenders missed each other. From both follows the smallest probability *least p* that the budget
 finds with 95 %% power, 1 - 0.05^(1/n) over the share seen. It was then planted, and *verified* is in how many of %d runs
-it was caught, with the Wilson interval of that share.`, s.PowerRuns)},
+of so many contested rounds it was caught, with the Wilson interval of that share.`, s.PowerRuns)},
 		{f.faultTable(), fmt.Sprintf(`Each row is a FUSE filesystem over a tmpfs with these faults, mounted once or twice; contenders are divided between the
 mounts. *caught* counts runs in which the probe said what it must: verdict, class, kind of violation and reason, with
 no other kind beside. *rounds* and *s* are those until the first violation, in what the probe does beside its
