@@ -94,8 +94,8 @@ hides them, or because nothing is to be had from the filesystem, which proves no
 		{f.goodTable(), `Every probe but the one that fills a filesystem up, on filesystems without any known fault. *95 % bound* is the
 one-sided upper bound on the rate of false alarms. *unproven* runs claimed nothing.`},
 		{f.engineTable(), fmt.Sprintf(`On each filesystem with faults the promises were tested that some protocol rests on; safe, unproven and unsafe are how many
-protocols were called so by that alone. Then 16 contenders went for a fresh key, in %d trials of each protocol that was called safe, and in one of the others. *seen to
-fail* are the protocols by which work was done twice or not at all. One of them that was called safe has *escaped*. A trial in which something
+protocols were called so by that alone. Then 16 contenders went for a fresh key, in %d trials of each protocol
+that was called safe, and in one of the others, as far as the time allowed. *seen to fail* are the protocols by which work was done twice or not at all. One of them that was called safe has *escaped*. A trial in which something
 else went wrong, such as a refused operation, is void and shows nothing.`, s.StormTrials)},
 	}
 }
