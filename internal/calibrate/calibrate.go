@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/claimbench/claimbench/internal/facts"
@@ -144,7 +145,7 @@ func (r *run) workdir(in string) (dir string, remove func() error, err error) {
 }
 
 func (r *run) chosen(part string) bool {
-	return len(r.Parts) == 0 || contains(r.Parts, part)
+	return len(r.Parts) == 0 || slices.Contains(r.Parts, part)
 }
 
 // lack notes what could not be run, and why.

@@ -53,7 +53,7 @@ func (r *run) dilutions() (err error) {
 	for i, name := range names[:min(len(names), r.size.RareProbes)] {
 		p, _ := probes.Find(name)
 		d := Diluted{Probe: name, Wrong: wrongs[i], Filesystem: fs, P: r.size.RareP}
-		if contains(slow, name) {
+		if slices.Contains(slow, name) {
 			d.P = r.size.SlowP
 		}
 		err := r.dilute(dir, p, &d, &survey)
@@ -135,7 +135,7 @@ func (r *run) plain(dir string, p probes.Probe, b probes.Bench, d *Diluted) erro
 // learn plants violations until enough of the bad rounds are known.
 func (r *run) learn(dir string, p probes.Probe, b probes.Bench, d *Diluted) error {
 	share := badShare
-	if contains(slow, p.Name) {
+	if slices.Contains(slow, p.Name) {
 		share = badShareSlow
 	}
 	for i := 0; i < min(badRuns, r.size.PowerRuns) && d.Bad < enoughBad; i++ {

@@ -122,7 +122,7 @@ func (r *run) benchFor(x *museum.Exhibit, g *ground) probes.Bench {
 // for a change that is not seen.
 func waitsInVain(x *museum.Exhibit) bool {
 	long := slices.ContainsFunc(x.Violations, func(kind string) bool {
-		return contains([]string{"lock-outlives-holder", "waiter-not-woken", "lock-withheld", "stays-full"}, kind)
+		return slices.Contains([]string{"lock-outlives-holder", "waiter-not-woken", "lock-withheld", "stays-full"}, kind)
 	})
 	return long || (x.Probe == "visibility" || x.Probe == "path-agreement") && len(x.Violations) > 0
 }

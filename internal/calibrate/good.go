@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (g *Good) judge(f *result.Finding) {
 	case result.Unproven:
 		g.Unproven++
 	}
-	if said := fmt.Sprintf("%s: %s", f.Verdict, f.Reason); len(g.Said) < 4 && !contains(g.Said, said) {
+	if said := fmt.Sprintf("%s: %s", f.Verdict, f.Reason); len(g.Said) < 4 && !slices.Contains(g.Said, said) {
 		g.Said = append(g.Said, said)
 	}
 }

@@ -51,5 +51,3 @@ func (s *Seen) refuted() bool {
 	}
 	return distuv.Binomial{N: float64(s.Runs), P: power}.CDF(float64(s.Caught)) < 0.001
 }
-
-func contains(all []string, s string) bool { return slices.Contains(all, s) }

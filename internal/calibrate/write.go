@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -63,7 +64,7 @@ func (f *File) lacking() (lines []string) {
 		what[m.Why] = append(what[m.Why], m.What)
 	}
 	for _, m := range f.Missing {
-		if line := strings.Join(what[m.Why], ", ") + ": " + m.Why; !contains(lines, line) {
+		if line := strings.Join(what[m.Why], ", ") + ": " + m.Why; !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
@@ -84,7 +85,7 @@ func (f *File) sentence() string {
 	rare, rareCaught := 0, 0
 	var of []string
 	for i := range f.Diluted {
-		if p := fmt.Sprintf("%g", f.Diluted[i].P); !contains(of, p) {
+		if p := fmt.Sprintf("%g", f.Diluted[i].P); !slices.Contains(of, p) {
 			of = append(of, p)
 		}
 		rare, rareCaught = rare+f.Diluted[i].Rare.Runs, rareCaught+f.Diluted[i].Rare.Caught
