@@ -135,6 +135,7 @@ type EngineProtocol struct {
 	Because    string        `json:"because,omitempty"`
 	Trials     int           `json:"trials"`
 	Void       int           `json:"void"`
+	Voided     string        `json:"voided,omitempty"` // why the first was
 	Duplicates int           `json:"duplicates"`
 	Missed     int           `json:"missed"`
 }

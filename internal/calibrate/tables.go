@@ -153,7 +153,7 @@ func (f *File) engineTable() report.Table {
 func (e *Engine) untried() (names []string) {
 	for i := range e.Protocols {
 		if p := &e.Protocols[i]; p.Verdict == result.ProtocolSafe && p.Trials == 0 && !p.Escaped() {
-			names = append(names, p.Name)
+			names = append(names, strings.TrimSuffix(p.Name+" ("+p.Voided+")", " ()"))
 		}
 	}
 	return names
