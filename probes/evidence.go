@@ -39,7 +39,9 @@ type evidence struct {
 	notes      map[string]int
 	violated   []result.Round
 	example    *result.Counterexample
+	began      time.Time
 	first      time.Duration  // from the start to the first violation
+	firstRound int            // rounds until then, it included
 	wins       []int          // by route
 	met        map[[2]int]int // contested rounds by the pair of routes that met, the lower first
 	parts      int            // of a control: each must fire; 0 is one
@@ -54,7 +56,7 @@ const (
 )
 
 func newEvidence(op string) *evidence {
-	return &evidence{op: op, errnos: map[string]int{}, kinds: map[string]int{}, notes: map[string]int{}, met: map[[2]int]int{}}
+	return &evidence{op: op, began: time.Now(), errnos: map[string]int{}, kinds: map[string]int{}, notes: map[string]int{}, met: map[[2]int]int{}}
 }
 
 // add counts one round. raw makes the record that is kept of a violated one.
@@ -85,7 +87,9 @@ func (e *evidence) accuse(v ruling, raw func() result.Round) {
 	if v.kind == "" {
 		return
 	}
-	e.violations++
+	if e.violations++; e.violations == 1 {
+		e.first, e.firstRound = time.Since(e.began), e.rounds
+	}
 	e.kinds[v.kind]++
 	if e.kinds[v.kind] <= keepViolated/4 || len(e.violated) < keepViolated/2 {
 		e.violated = append(e.violated, raw())
@@ -117,6 +121,9 @@ func (e *evidence) meet(i, j int) { e.met[[2]int{min(i, j), max(i, j)}]++ }
 
 // merge adds the counts of another series of the same operation.
 func (e *evidence) merge(o *evidence) {
+	if e.violations == 0 && o.violations > 0 {
+		e.first, e.firstRound = o.began.Add(o.first).Sub(e.began), e.rounds+o.firstRound
+	}
 	e.rounds += o.rounds
 	e.contested += o.contested
 	e.violations += o.violations
@@ -174,6 +181,7 @@ func decide(f *result.Finding, e, control *evidence, minProof int, err error) {
 	}
 	if e.violations > 0 && f.Figures != nil {
 		f.Figures["violations_low95_share"], f.Figures["violations_high95_share"] = stat.Wilson(e.violations, e.rounds)
+		f.Figures["first_violation_s"], f.Figures["first_violation_round_count"] = e.first.Seconds(), float64(e.firstRound)
 	}
 	for _, note := range slices.Sorted(maps.Keys(e.notes)) {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("in %d of %d rounds %s", e.notes[note], e.rounds, note))

@@ -99,6 +99,10 @@ type Bench struct {
 	HoldWait   time.Duration // how long a lock may take to be released
 	MaxWait    time.Duration // how long a change may take to be seen; 0 is 5 s
 	Disposable bool          // the target may be filled up
+
+	// For calibration only.
+	Dilution Dilution                                                  // of what is raced
+	Watch    func(r *race.Round, contested, violated bool) (more bool) // sees each raced round; nil watches nothing
 }
 
 // Run runs one probe and judges it. The finding always has a verdict.

@@ -12,13 +12,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	race.Contend(Ops())
+	race.Contend(slices.Concat(Ops(), DilutedOps()))
 	os.Exit(m.Run())
 }
 
 func newBench(t testing.TB, n int, dirs ...string) Bench {
 	t.Helper()
-	line, err := race.Start(race.Config{Ops: Ops(), Contenders: n, HangAfter: 10 * time.Second, Seed: 1})
+	line, err := race.Start(race.Config{Ops: slices.Concat(Ops(), DilutedOps()), Contenders: n, HangAfter: 10 * time.Second, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

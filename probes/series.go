@@ -46,14 +46,17 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 	left := b.Time * 3 / 4
 	for i, n := range b.Contenders {
 		d := left / time.Duration(len(b.Contenders)-i)
-		t, err := b.Line.Race(ctx, e.op, b.plan(n, d), func(r *race.Round) bool {
-			contested := false
+		op, plan := b.diluted(e.op, b.plan(n, d))
+		watched := true
+		t, err := b.Line.Race(ctx, op, plan, func(r *race.Round) bool {
+			contested, v := false, judge(r)
 			r.Meetings(b.Routes, b.Line.Meets(e.op), func(i, j int) {
 				contested = true
 				e.meet(b.Line.Route(i), b.Line.Route(j))
 			})
-			e.add(r, contested, judge(r), func() result.Round { return b.raw(e.op, r) })
-			return !e.decided()
+			e.add(r, contested, v, func() result.Round { return b.raw(e.op, r) })
+			watched = b.Watch == nil || b.Watch(r, contested, v.kind != "")
+			return watched && !e.decided()
 		})
 		left -= min(t.Elapsed, d)
 		b.Spare -= max(0, t.Elapsed-d)
@@ -62,11 +65,19 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 		for i, w := range t.Wins {
 			e.wins[b.Line.Route(i)] += w
 		}
-		if err != nil || e.decided() {
+		if err != nil || !watched || e.decided() {
 			return err
 		}
 	}
 	return nil
+}
+
+// diluted is what is raced in place of an operation, where a calibration plants violations.
+func (b *Bench) diluted(op string, plan race.Plan) (string, race.Plan) {
+	if b.Dilution.P > 0 {
+		op, plan.Arg = dilutedPrefix+op, b.Dilution.arg()
+	}
+	return op, plan
 }
 
 // decided reports that more rounds would not change the verdict.

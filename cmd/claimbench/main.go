@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 
+	"github.com/claimbench/claimbench/internal/calibrate"
 	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/survey"
 )
 
 func main() {
-	race.Contend(survey.Ops())
+	race.Contend(calibrate.Ops())
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

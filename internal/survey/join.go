@@ -8,6 +8,7 @@ import (
 	"github.com/claimbench/claimbench/engine"
 	"github.com/claimbench/claimbench/internal/explore"
 	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/probes"
 )
 
 // Join says of each protocol whether it may be used on the target. The requirement table says what the protocol
@@ -156,4 +157,21 @@ func list(names []string) string {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 	return strings.Join(names, "")
+}
+
+// Needed are the promises that some protocol rests on, or that can stop all of them, in the order of the probes: what
+// Join makes of a target is from their findings.
+func Needed() (names []string) {
+	needed := map[string]bool{"names": true}
+	for _, spec := range engine.Protocols {
+		for _, promise := range (&joint{spec: spec}).rests() {
+			needed[promise] = true
+		}
+	}
+	for _, p := range probes.All {
+		if needed[p.Name] {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }

@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) (*result.File, error) {
 		o.Config.Seed = rand.Uint64N(1<<53-1) + 1 // exact in every JSON reader
 	}
 	f := &result.File{
-		Schema: result.Schema, Tool: tool(o.Version), Started: time.Now().UTC(), Seed: o.Config.Seed,
+		Schema: result.Schema, Tool: Tool(o.Version), Started: time.Now().UTC(), Seed: o.Config.Seed,
 		Conditions: o.Config.Conditions(), Host: host, Targets: []result.Target{},
 	}
 	began := time.Now()
@@ -80,7 +80,8 @@ func Run(ctx context.Context, o Options) (*result.File, error) {
 	return f, err
 }
 
-func tool(version string) result.Tool {
+// Tool is this program.
+func Tool(version string) result.Tool {
 	t := result.Tool{Version: version, Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -107,6 +107,17 @@ func readManifest(dir string) (m manifest, err error) {
 	return m, err
 }
 
+// Workdir makes a directory of claimbench's own in dir, for those who do not survey it, and removes what others have left
+// there that were killed. notes say what that was.
+func Workdir(dir string) (path string, remove func() error, notes []string, err error) {
+	notes = removeLeftOvers(dir)
+	w, err := makeWorkdir(absolute([]string{dir}))
+	if err != nil {
+		return "", nil, notes, err
+	}
+	return w.paths[0], w.remove, notes, nil
+}
+
 // sub makes a fresh directory for one probe, and returns its path over each route.
 func (w *workdir) sub(name string) ([]string, error) {
 	var over []string
