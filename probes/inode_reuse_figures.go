@@ -36,7 +36,7 @@ func tellReuse(f *result.Finding) {
 	if f.Verdict != result.Holds {
 		return
 	}
-	f.Reason = "the inode number identifies a file: none came back"
+	f.Reason = "the inode number identifies a file as far as was seen: none came back"
 	if f.Class == reused {
 		f.Reason = fmt.Sprintf("the inode number alone identifies no file, it came back %s; %s", howSoon(f), identifying(f))
 	}

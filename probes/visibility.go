@@ -134,7 +134,10 @@ func (b *Bench) watchOnce(ctx context.Context, writer int, idle bool, wait time.
 	if err := b.watchOn(ctx, watchers, name, do, time.Now().Add(wait)); err != nil {
 		return nil, err
 	}
-	return b.watched(int(name), writer, watchers), nil
+	if idle {
+		wait = 0 // one look at what was not made is enough
+	}
+	return b.watched(int(name), writer, watchers, wait), nil
 }
 
 // lookBefore lets a watcher look until it sees everything as the writer left it, or no longer waits for it.
@@ -170,11 +173,11 @@ func (b *Bench) watchOn(ctx context.Context, watchers []int, name int64, do erra
 }
 
 // watched copies the records out of the words.
-func (b *Bench) watched(round, writer int, watchers []int) (all []watched) {
+func (b *Bench) watched(round, writer int, watchers []int, wait time.Duration) (all []watched) {
 	his := recordsOf[changeRecord](b.Line.Words(writer))
 	for _, who := range watchers {
 		for i, seen := range recordsOf[watchRecord](b.Line.Words(who))[:len(spots)] {
-			all = append(all, watched{spots[i], round, writer, who, his[i].Change, seen})
+			all = append(all, watched{spots[i], round, writer, who, his[i].Change, seen, wait})
 		}
 	}
 	return all
