@@ -62,6 +62,9 @@ func waitsInVain(x *museum.Exhibit) bool {
 func check(t *testing.T, b Bench, x *museum.Exhibit) {
 	t.Helper()
 	f := insist(t, b, x.Probe, x.Verdict)
+	if v, ok := f.Figures[""]; ok {
+		t.Errorf("%s: a figure without a name: %v", x.Probe, v)
+	}
 	if differs := x.Differs(&f); differs != "" {
 		t.Fatalf("%s\n\t%s", differs, describe(&f))
 	}
@@ -138,5 +141,21 @@ func TestAnAlmostFullFilesystemIsNotBroken(t *testing.T) {
 				t.Error(describe(&f))
 			}
 		})
+	}
+}
+
+// Where each call takes its time, a step of many calls takes longer than one may hang.
+func TestAStepOfManySlowCallsDoesNotHang(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	dirs := newFaulty(t, 1, "reply=slow,delay=30ms")
+	b := smallBench(t, 2, dirs...)
+	b.Line = newLine(t, 2, 400*time.Millisecond, dirs...)
+	for _, name := range []string{"visibility", "path-agreement", "lock-rules"} {
+		enterFresh(t, b, name, dirs...)
+		if f := run(t, b, name); f.Verdict != holds && f.Verdict != unproven {
+			t.Error(describe(&f))
+		}
 	}
 }

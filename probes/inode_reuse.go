@@ -33,6 +33,7 @@ var inodeReuse = Probe{
 		{Name: "succession", Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 			out := identitiesIn(e.Words(e.ID))
 			for ; ev.Saw < e.Arg&burstCount; ev.Saw++ {
+				e.Progress()
 				race.Sleep(time.Duration(e.Arg>>32) * time.Microsecond)
 				if errno := nextFile(e, &out[ev.Saw], e.Arg&keepFile != 0); errno != 0 {
 					return errno

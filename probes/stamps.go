@@ -87,6 +87,7 @@ var stampBurst = race.Op{Name: "stamps", Attempt: func(e *race.Env, _ *race.Even
 	out := stampsIn(e.Words(e.ID))
 	for i := range int(e.Arg & burstCount) {
 		out[i] = stampOne(e, i, fds)
+		e.Progress()
 	}
 	return 0
 }}
