@@ -149,13 +149,14 @@ func TestAStepOfManySlowCallsDoesNotHang(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	dirs := newFaulty(t, 1, "reply=slow,delay=30ms")
-	b := smallBench(t, 2, dirs...)
-	b.Line = newLine(t, 2, 400*time.Millisecond, dirs...)
-	for _, name := range []string{"visibility", "path-agreement", "lock-rules"} {
-		enterFresh(t, b, name, dirs...)
-		if f := run(t, b, name); f.Verdict != holds && f.Verdict != unproven {
-			t.Error(describe(&f))
-		}
+	dirs := newFaulty(t, 1, "reply=slow,delay=60ms")
+	b, e := smallBench(t, 2, dirs...), newEvidence("steps")
+	b.Line = newLine(t, 2, time.Second, dirs...)
+	_, errVisibility := b.watchOnce(t.Context(), 0, false, time.Second)
+	errPaths := b.agreeOn(t.Context(), e, bySignature, 0, 0)
+	churn := slices.IndexFunc(rules, func(r rule) bool { return strings.Contains(r.name, "20 times") })
+	_, _, errRule := b.playRule(t.Context(), 0, &rules[churn])
+	if errVisibility != nil || errPaths != nil || errRule != nil {
+		t.Errorf("visibility: %v; path-agreement: %v; lock-rules: %v", errVisibility, errPaths, errRule)
 	}
 }

@@ -26,7 +26,7 @@ var fullDisk = Probe{
 	Refused: "Nothing can be written here at all.",
 	Ops:     fullOps,
 
-	Scripted:   true,
+	Alone:      true,
 	Disposable: true,
 	Run:        runFull,
 }

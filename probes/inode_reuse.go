@@ -245,8 +245,7 @@ func runReuse(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 	decideAlone(f, total, control, min(b.MinProof, manyFiles), err)
 	if err == nil {
-		partial(f, total)
-		tellReuse(f)
+		tellReuse(f, total)
 	}
 }
 

@@ -85,9 +85,15 @@ func TestWhatIdentifiesAFileIsSaid(t *testing.T) {
 	} {
 		f := result.Finding{Verdict: result.Holds, Figures: map[string]float64{}}
 		noteReuse(&f, c.many, c.apart)
-		tellReuse(&f)
+		half := f
+		tellReuse(&f, newEvidence("succession"))
 		if f.Class != c.class || !strings.Contains(f.Reason, c.says) {
 			t.Errorf("%s: %q %s, want %q %s", c.what, f.Class, f.Reason, c.class, c.says)
+		}
+		failed := newEvidence("succession")
+		failed.observe(1, map[uint32]int{uint32(unix.EIO): 20}, ruling{failed: true}, nil)
+		if tellReuse(&half, failed); half.Verdict != unproven || !strings.Contains(half.Reason, "EIO") {
+			t.Errorf("%s, and others could not be made: %s %s", c.what, half.Verdict, half.Reason)
 		}
 	}
 }

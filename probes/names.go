@@ -29,8 +29,7 @@ var names = Probe{
 	Refused: "No file can be made here at all: look at the mount's options and at who may write.",
 	Ops:     nameOps,
 	Run:     runNames,
-
-	Scripted: true,
+	Alone:   true,
 }
 
 // The kinds of violation, and the class of a filesystem that folds case. Folding breaks no promise: no name of the

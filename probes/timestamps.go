@@ -18,7 +18,7 @@ var timestamps = Probe{
 		"that was just renewed looks like the one before; times that stand still make a dead owner's claim immortal, and times " +
 		"that run back make a live one's expire.",
 	How: "Over each route one contender creates, writes and touches files in turn, hundreds of times, and reads mtime and ctime back " +
-		"after each: the smallest step, and whether any goes back. Of a touched file the mtime counts, of the others the later of the " +
+		"after each: the smallest step, and whether any goes back. A step counts as coarse where it is longer than twice the time that it took. Of a touched file the mtime counts, of the others the later of the " +
 		"two. If nothing moves it goes on for 2.5 s. The age of a fresh file by the contender's own clock is recorded: the kernel stamps by a clock that " +
 		"it moves once per tick, so a file can be older than its own creation. " +
 		"Which of mtime, ctime and the time of birth move when a directory is renamed, when an entry is made in it and when a file " +

@@ -19,7 +19,7 @@ var visibility = Probe{
 		"files for 30 s, and for 420 s. An owner whose renewal is not seen is replaced while it lives.",
 	How: "A contender changes names, each in a directory of its own, and announces each change when it has returned; contenders over every other " +
 		"route, and another over its own, look from then on until they see it: by open, by stat, in a listing, by stat after a listing; with and " +
-		"without a look before the change. Then a name is replaced by rename many times a second while the others look at it. Each look is a round. " +
+		"without a look before the change. Then a name is replaced by rename many times a second while the others look at it. Each change is a round for each who looks, and so is each look at the name that is replaced. " +
 		"Content must be seen by the first open after the close; all else within a second or so. What is seen later than at once is in the figures.",
 	Control: "changes that are announced and not made, and a replacement that unlinks first",
 	Broken: "Make the client ask the server: on NFS mount with lookupcache=none and noac (or actimeo=0), on FUSE set the attribute, entry and negative " +

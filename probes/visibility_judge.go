@@ -121,16 +121,17 @@ func (w *watched) howLate(lag time.Duration) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3g s", d.Seconds()) }
 
-// watch counts one change and its watcher. Each look at it is a round, contested by construction: it began after the
-// change had returned.
+// watch counts one change and its watcher as a round, contested by construction: each look at it began after the change
+// had returned. However often it was looked at, it is one: looks that do not see it yet are no evidence that it is seen.
 func (e *evidence) watch(b *Bench, w *watched, v ruling) {
+	e.rounds++
 	switch {
 	case v.refused:
-		e.rounds, e.refused = e.rounds+1, e.refused+1
+		e.refused++
 	case v.failed:
-		e.rounds, e.failed = e.rounds+1, e.failed+1
+		e.failed++
 	default:
-		e.rounds, e.contested = e.rounds+int(w.seen.Looks), e.contested+int(w.seen.Looks)
+		e.contested++
 	}
 	for _, errno := range w.unexpected() {
 		if errno != 0 {

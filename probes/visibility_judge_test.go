@@ -131,6 +131,18 @@ func TestAnErrandKeepsItsParts(t *testing.T) {
 	}
 }
 
+// A change that was looked at a thousand times before it was seen is no more evidence than one that was seen at once.
+func TestAChangeIsOneRoundHoweverOftenItWasLookedAt(t *testing.T) {
+	w := watched{spot: spot{created, byStat, false}, seen: sawLate(at(110, absent), at(120, absent), at(130, fresh))}
+	e := newEvidence("visibility")
+	for _, v := range []ruling{{}, {failed: true}, {refused: true}} {
+		e.watch(nil, &w, v)
+	}
+	if e.rounds != 3 || e.contested != 1 || e.failed != 1 || e.refused != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
 // A filesystem that fills up in the middle, or becomes read-only, ends the passes.
 func TestPassesEndWhereAllFails(t *testing.T) {
 	later, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
