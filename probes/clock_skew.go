@@ -144,12 +144,12 @@ func runSkew(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 	began := time.Now()
 	wrong, _, err := b.clocksOver(ctx, 0, clockAhead, control)
-	b.compare(control, append(slices.Clone(clocks), wrong...))
+	b.compare(control, append(slices.Clone(clocks), wrong...), nil)
 	control.parts = 1
 	if control.violations > 0 {
 		control.first = time.Since(began)
 	}
-	b.compare(total, clocks)
+	b.compare(total, clocks, stamps)
 	decideAlone(f, total, control, b.MinProof, err)
 	if err == nil {
 		partial(f, total)
@@ -176,7 +176,7 @@ func (b *Bench) clocksOver(ctx context.Context, who int, how uint64, e *evidence
 			v = ruling{}
 		}
 		if clockSet(good) {
-			v = ruling{failed: true, note: "this host's clock was set"}
+			v = ruling{failed: true, note: clockWasSet}
 		}
 		e.observe(max(1, len(good)), failures, v, nil)
 		all = append(all, good...)
@@ -189,8 +189,13 @@ func (b *Bench) clocksOver(ctx context.Context, who int, how uint64, e *evidence
 	return offsets, append(all, good...), err
 }
 
-// compare adds what the comparison of the clocks says. It is no further round.
-func (b *Bench) compare(e *evidence, clocks []offset) {
+// compare adds what the comparison of the clocks says. Where this host's clock was set in the course of the stamps,
+// between two routes too, it says nothing.
+func (b *Bench) compare(e *evidence, clocks []offset, stamps []stamp) {
+	if clockSet(stamps) {
+		e.observe(1, nil, ruling{failed: true, note: clockWasSet}, nil)
+		return
+	}
 	v, worst := judgeClocks(clocks)
 	if v.kind == "" {
 		return
@@ -212,12 +217,13 @@ func tellSkew(f *result.Finding, clocks []offset, wrong int64) {
 			f.Figures[fmt.Sprintf("route_%d_%s_high_us", c.who, c.act)] = float64(c.high) / 1e3
 		}
 	}
-	if len(clocks) == 0 {
+	known := slices.IndexFunc(clocks, func(c offset) bool { return c.known })
+	if known < 0 {
 		return
 	}
 	between, _ := farthest(clocks)
 	f.Figures["clocks_apart_us"] = float64(between) / 1e3
-	skew := (clocks[0].low + clocks[0].high) / 2
+	skew := (clocks[known].low + clocks[known].high) / 2
 	f.Figures["skew_us"] = float64(skew) / 1e3
 	f.Figures["age_error_us"] = float64(wrong) / 1e3
 	f.Figures["ttl_least_s"] = 10 * float64(wrong) / 1e9

@@ -53,28 +53,24 @@ func (p *Probe) page() string {
 
 // evidence is what a verdict of holds rests on, lacking what one of unproven lacks, and again how to get it.
 func (p *Probe) evidence() string {
-	switch {
-	case p.Scripted:
-		return "each check gave what it must; there is no race, and so no rate to bound"
-	case p.Alone:
-		return "no violation in the rounds counted, in which nobody races"
+	if p.Alone {
+		return "nothing that was done went wrong; nobody races, and so there is no rate to bound"
 	}
 	return "no violation in the contested rounds counted, with the bound printed beside it"
 }
 
 func (p *Probe) lacking() string {
-	switch {
-	case p.Scripted:
-		return "a check that could not be made"
-	case p.Alone:
-		return "too few rounds"
+	if p.Alone {
+		return "too few rounds, a check that could not be made"
 	}
 	return "too few contested rounds"
 }
 
+const againAlone = "look at what the reason names, and repeat, with a larger --budget where the rounds were too few"
+
 func (p *Probe) again() string {
-	if p.Scripted {
-		return "look at the errors named, and repeat"
+	if p.Alone {
+		return againAlone
 	}
 	return "repeat with a larger budget, on an idle machine, with at least two CPUs"
 }

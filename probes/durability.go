@@ -131,8 +131,9 @@ func (b *Bench) sync(ctx context.Context, f *result.Finding, e *evidence, judge 
 			e.add(&s.round, false, v, func() result.Round { return s.raw(e.op) })
 		}
 	}
-	if v, _, _, ok := stat.Median(took); ok {
-		f.Figures[map[string]string{"sync-file": "file_sync_p50_us", "sync-dir": "dir_sync_p50_us"}[e.op]] = v
+	figure := map[string]string{"sync-file": "file_sync_p50_us", "sync-dir": "dir_sync_p50_us"}[e.op]
+	if v, _, _, ok := stat.Median(took); ok && figure != "" {
+		f.Figures[figure] = v
 	}
 	return nil
 }
@@ -142,11 +143,13 @@ func tellSync(f *result.Finding, files, dirs *evidence) {
 	told := func(e *evidence) int { return e.rounds - e.refused - e.failed }
 	switch {
 	case f.Verdict != result.Holds:
-	case dirs.refused > 0 && told(dirs) == 0:
+	case dirs.refused > 0 && files.refused == 0: // over one route is enough
 		f.Verdict, f.Class = result.Unsupported, onlyDirectories
 		f.Reason = fmt.Sprintf("fsync of directories is refused with %s; files are synced", countsOf(dirs.errnos))
-	case files.refused > 0 && told(files) == 0:
+	case files.refused > 0 && dirs.refused == 0:
 		f.Verdict, f.Reason = result.Unsupported, fmt.Sprintf("fsync of files is refused with %s; directories are synced", countsOf(files.errnos))
+	case files.refused > 0:
+		f.Verdict, f.Reason = result.Unsupported, fmt.Sprintf("fsync is refused over a route: of files with %s, of directories with %s", countsOf(files.errnos), countsOf(dirs.errnos))
 	case told(files) < leastSync || told(dirs) < leastSync:
 		f.Verdict, f.Reason = result.Unproven, "too few calls say something, errnos seen: "+countsOf(f.Errnos)
 	default:

@@ -145,7 +145,7 @@ func makeCellDir(e *race.Env, ev *race.Event) unix.Errno {
 		return errno
 	}
 	defer race.Close(dir)
-	if errno := createAt(dir, sourceFile, unix.O_EXCL); errno != 0 {
+	if errno := makeFile(dir, sourceFile); errno != 0 {
 		return errno
 	}
 	if errno := race.Mkdir(dir, cString(sourceDir), 0o700); errno != 0 {
@@ -166,15 +166,15 @@ func makeThing(dir int, thing string) (errno unix.Errno) {
 	name := cString(theName)
 	switch thing {
 	case aFile, aGone:
-		errno = createAt(dir, theName, unix.O_EXCL)
+		errno = makeFile(dir, theName)
 	case aDir:
 		errno = race.Mkdir(dir, name, 0o700)
 	case aFullDir:
 		if errno = race.Mkdir(dir, name, 0o700); errno == 0 {
-			errno = createAt(dir, inDir, unix.O_EXCL)
+			errno = makeFile(dir, inDir)
 		}
 	case aSymlink:
-		if errno = createAt(dir, linkedTo, unix.O_EXCL); errno == 0 {
+		if errno = makeFile(dir, linkedTo); errno == 0 {
 			errno = race.Symlink(cString(linkedTo), dir, name)
 		}
 	case aDangling:
@@ -216,10 +216,18 @@ func createAt(dir int, name string, flags int) unix.Errno {
 	if errno != 0 {
 		return errno
 	}
-	defer race.Close(fd)
-	if flags&unix.O_TRUNC == 0 {
-		_, errno = race.Pwrite(fd, []byte(claimText), 0)
+	race.Close(fd)
+	return 0
+}
+
+// makeFile makes a file with its text. A call that is tested writes nothing: it would put back what it has emptied.
+func makeFile(dir int, name string) unix.Errno {
+	fd, errno := race.Open(dir, cString(name), unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600)
+	if errno != 0 {
+		return errno
 	}
+	defer race.Close(fd)
+	_, errno = race.Pwrite(fd, []byte(claimText), 0)
 	return errno
 }
 

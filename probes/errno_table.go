@@ -31,8 +31,7 @@ var errnoTable = Probe{
 	Refused: "Nothing can be made here at all: look at the mount's options and at who may write.",
 	Ops:     errnoOps(),
 	Run:     runErrnos,
-
-	Scripted: true,
+	Alone:   true,
 }
 
 // The kinds of violation, beside takenNameGiven and changedByLoser.

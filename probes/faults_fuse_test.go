@@ -75,6 +75,9 @@ func waitsInVain(x *museum.Exhibit) bool {
 func check(t *testing.T, b Bench, x *museum.Exhibit) {
 	t.Helper()
 	f := insist(t, b, x.Probe, x.Verdict)
+	if v, ok := f.Figures[""]; ok {
+		t.Errorf("%s: a figure without a name: %v", x.Probe, v)
+	}
 	if differs := x.Differs(&f); differs != "" {
 		t.Fatalf("%s\n\t%s", differs, describe(&f))
 	}
@@ -151,5 +154,22 @@ func TestAnAlmostFullFilesystemIsNotBroken(t *testing.T) {
 				t.Error(describe(&f))
 			}
 		})
+	}
+}
+
+// Where each call takes its time, a step of many calls takes longer than one may hang.
+func TestAStepOfManySlowCallsDoesNotHang(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	dirs := newFaulty(t, 1, "reply=slow,delay=60ms")
+	b, e := smallBench(t, 2, dirs...), newEvidence("steps")
+	b.Line = newLine(t, 2, time.Second, dirs...)
+	_, errVisibility := b.watchOnce(t.Context(), 0, false, time.Second)
+	errPaths := b.agreeOn(t.Context(), e, bySignature, 0, 0)
+	churn := slices.IndexFunc(rules, func(r rule) bool { return strings.Contains(r.name, "20 times") })
+	_, _, errRule := b.playRule(t.Context(), 0, &rules[churn])
+	if errVisibility != nil || errPaths != nil || errRule != nil {
+		t.Errorf("visibility: %v; path-agreement: %v; lock-rules: %v", errVisibility, errPaths, errRule)
 	}
 }

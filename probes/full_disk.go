@@ -2,6 +2,7 @@ package probes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,7 +26,7 @@ var fullDisk = Probe{
 	Refused: "Nothing can be written here at all.",
 	Ops:     fullOps,
 
-	Scripted:   true,
+	Alone:      true,
 	Disposable: true,
 	Run:        runFull,
 }
@@ -86,7 +87,10 @@ func runFull(ctx context.Context, b *Bench, f *result.Finding) {
 	if err == nil && full {
 		refused, err = b.claimFull(ctx, e, control)
 	}
-	freed := b.giveBack(ctx, filled)
+	freed, failed := b.giveBack(ctx, filled)
+	if err == nil {
+		err = failed
+	}
 	if err == nil {
 		err = b.afterwards(ctx, e, before, early, freed)
 	}
@@ -96,12 +100,14 @@ func runFull(ctx context.Context, b *Bench, f *result.Finding) {
 	case f.Verdict != result.Holds && f.Verdict != result.Unproven || err != nil:
 	case early.Errno != 0:
 		f.Verdict, f.Reason = result.Unproven, "no claim could be made before the filesystem was filled: "+errnoName(early.Errno)
+	case !full && f.Figures["room_bytes"] > mostRoom:
+		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("not filled: %.0f MiB are free, and no more than %d MiB are filled", f.Figures["room_bytes"]/(1<<20), mostRoom>>20)
 	case !full:
 		f.Verdict, f.Reason = result.Unproven, fmt.Sprintf("the filesystem could not be filled: %.0f MiB free at the beginning, %.0f MiB written", f.Figures["room_bytes"]/(1<<20), f.Figures["filled_bytes"]/(1<<20))
 	case refused == 0:
 		f.Verdict, f.Reason = result.Unproven, "no claim was refused on the full filesystem: it has room left for them"
 	case f.Verdict == result.Holds:
-		f.Reason = fmt.Sprintf("%d of %d claims on the full filesystem were refused with an error, and the others were whole", refused, 2*fullClaims)
+		f.Reason = fmt.Sprintf("%d of %d claims on the full filesystem were refused with an error, and the other %d were whole", refused, 2*fullClaims, 2*fullClaims-refused)
 	}
 }
 
@@ -172,13 +178,14 @@ func (b *Bench) claimOnce(ctx context.Context, op string, linked bool, e *eviden
 }
 
 // giveBack removes what fills the filesystem, and reports whether it could.
-func (b *Bench) giveBack(ctx context.Context, filled []int64) bool {
-	ctx, freed := context.WithoutCancel(ctx), true // each step is bounded by itself
+func (b *Bench) giveBack(ctx context.Context, filled []int64) (freed bool, err error) {
+	ctx, freed = context.WithoutCancel(ctx), true // each step is bounded by itself
 	for _, number := range filled {
-		ev, err := b.Line.Do(ctx, 0, "full-remove", number, 0)
-		freed = freed && err == nil && (ev.Errno == 0 || unix.Errno(ev.Errno) == unix.ENOENT)
+		ev, failed := b.Line.Do(ctx, 0, "full-remove", number, 0)
+		err = errors.Join(err, failed)
+		freed = freed && (ev.Errno == 0 || unix.Errno(ev.Errno) == unix.ENOENT)
 	}
-	return freed
+	return freed, err
 }
 
 // afterwards looks at the claim from before, and makes another.

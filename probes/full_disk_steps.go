@@ -24,7 +24,7 @@ var fullOps = []race.Op{
 	{Name: "full-room", Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 		var st unix.Statfs_t
 		errno, _ := unix.Fstatfs(e.Dir, &st).(unix.Errno)
-		ev.Saw = st.Bavail * uint64(st.Bsize)
+		ev.Saw = st.Bfree * uint64(st.Bsize) // with what is kept for root, who fills it, too
 		return errno
 	}},
 	{Name: "full-fill", Attempt: fillDisk},
@@ -43,8 +43,8 @@ func fillDisk(e *race.Env, ev *race.Event) unix.Errno {
 		return errno
 	}
 	defer race.Close(fd)
-	size := allocate(fd, int64(e.Arg))
-	size, errno = pad(fd, size, int64(e.Arg), uint64(e.Num))
+	size := allocate(e, fd, int64(e.Arg))
+	size, errno = pad(e, fd, size, int64(e.Arg))
 	ev.Saw = uint64(size)
 	if err := unix.Fsync(fd); err != nil && errno == 0 {
 		errno = err.(unix.Errno)
@@ -53,8 +53,9 @@ func fillDisk(e *race.Env, ev *race.Event) unix.Errno {
 }
 
 // allocate reserves what it can without writing, in ever smaller pieces, fallocate(2).
-func allocate(fd int, most int64) (size int64) {
+func allocate(e *race.Env, fd int, most int64) (size int64) {
 	for piece := int64(64 << 20); piece >= 4096 && size < most; {
+		e.Progress()
 		switch unix.Fallocate(fd, 0, size, piece) {
 		case nil:
 			size += piece
@@ -68,10 +69,11 @@ func allocate(fd int, most int64) (size int64) {
 }
 
 // pad writes what neither compression nor deduplication makes smaller, until there is no room.
-func pad(fd int, size, most int64, seed uint64) (int64, unix.Errno) {
+func pad(e *race.Env, fd int, size, most int64) (int64, unix.Errno) {
 	var block [64 << 10]byte
-	random := rand.New(rand.NewPCG(seed, uint64(size)))
+	random := rand.New(rand.NewPCG(uint64(e.Num), uint64(size)))
 	for piece := len(block); size < most; {
+		e.Progress()
 		for i := 0; i < piece; i += 8 {
 			binary.LittleEndian.PutUint64(block[i:], random.Uint64())
 		}

@@ -1,9 +1,12 @@
 package probes
 
 import (
+	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -56,12 +59,14 @@ func TestASmallFilesystemIsFilledAndGivenBack(t *testing.T) {
 	needRoot(t)
 	for name, dir := range map[string]string{
 		"tmpfs": newTmpfsOf(t, "8m"), "ext4": newLoop(t, "ext4", "e2fsprogs", 24<<20),
+		"ext4, half of it kept for root": newLoop(t, "ext4", "e2fsprogs", 400<<20, "-m", "50"),
 	} {
 		b := smallBench(t, 2, dir)
 		b.Disposable = true
 		f := run(t, b, "full-disk")
 		t.Logf("%s: %.3f s %v", name, f.DurationS, f.Figures)
-		if f.Verdict != holds || f.Control.Violations != 1 || f.Figures["refused_count"] == 0 {
+		writesVanish := slices.ContainsFunc(f.Warnings, func(w string) bool { return strings.Contains(w, "more could be written") })
+		if f.Verdict != holds || writesVanish || f.Control.Violations != 1 || f.Figures["refused_count"] == 0 {
 			t.Errorf("%s: %s", name, describe(&f))
 		}
 		entries, err := os.ReadDir(dir)
@@ -73,6 +78,21 @@ func TestASmallFilesystemIsFilledAndGivenBack(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What could not be removed because nobody answers, is no space that stays full.
+func TestARemovalThatHangsIsTold(t *testing.T) {
+	dirs := newFaulty(t, 1, "unlink=hang")
+	b := smallBench(t, 2, dirs...)
+	b.Line = newLine(t, 2, 300*time.Millisecond, dirs...)
+	var hung *race.HungError
+	name := b.Line.Name()
+	if ev, err := b.Line.Do(t.Context(), 0, "full-claim", name, 0); err != nil || ev.Errno != 0 {
+		t.Fatalf("%s, %v", told(unix.Errno(ev.Errno)), err)
+	}
+	if _, err := b.giveBack(t.Context(), []int64{name}); !errors.As(err, &hung) {
+		t.Errorf("removing hangs: %v", err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
 )
 
@@ -63,19 +62,7 @@ func TestAHangingFilesystemIsLeftBehind(t *testing.T) {
 func impatientBench(t *testing.T, dir string) Bench {
 	t.Helper()
 	b := smallBench(t, 4, dir)
-	line, err := race.Start(race.Config{Ops: Ops(), Contenders: 4, HangAfter: time.Second, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := line.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := line.Enter(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	b.Line = line
+	b.Line = newLine(t, 4, time.Second, dir)
 	return b
 }
 

@@ -33,6 +33,7 @@ var inodeReuse = Probe{
 		{Name: "succession", Attempt: func(e *race.Env, ev *race.Event) unix.Errno {
 			out := identitiesIn(e.Words(e.ID))
 			for ; ev.Saw < e.Arg&burstCount; ev.Saw++ {
+				e.Progress()
 				race.Sleep(time.Duration(e.Arg>>32) * time.Microsecond)
 				if errno := nextFile(e, &out[ev.Saw], e.Arg&keepFile != 0); errno != 0 {
 					return errno
@@ -169,6 +170,7 @@ func (t *tuple) words() string {
 type recurrence struct {
 	told    bool // the filesystem tells it
 	changed int  // files that looked different at the second look
+	unlike  int  // the first of them
 	again   int  // files that looked like an earlier one
 	soonest int  // how many files later, at the least
 	at      int  // the first file that looked like an earlier one
@@ -185,7 +187,9 @@ func recur(t tuple, ids []identity) recurrence {
 		v := t.of(&ids[i].First)
 		r.told = r.told && v != ""
 		if v != t.of(&ids[i].Again) {
-			r.changed++
+			if r.changed++; r.changed == 1 {
+				r.unlike = i
+			}
 		}
 		if j, seen := last[v]; seen {
 			if r.again++; r.again == 1 {
@@ -204,7 +208,7 @@ func recur(t tuple, ids []identity) recurrence {
 func judgeSuccession(ids []identity) (v ruling, at int) {
 	inode := recur(tuples[0], ids)
 	if inode.changed > 0 {
-		return ruling{kind: unstableNumber, sentence: "a file that nobody changed had another inode number at the second look"}, 1
+		return ruling{kind: unstableNumber, sentence: "a file that nobody changed had another inode number at the second look"}, max(1, inode.unlike)
 	}
 	at = 1
 	var same []string
@@ -241,7 +245,7 @@ func runReuse(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 	decideAlone(f, total, control, min(b.MinProof, manyFiles), err)
 	if err == nil {
-		tellReuse(f)
+		tellReuse(f, total)
 	}
 }
 

@@ -28,15 +28,17 @@ func noteReuse(f *result.Finding, many, apart []identity) {
 // shareOf is a share of the files that had a predecessor.
 func shareOf(n, files int) float64 { return float64(n) / float64(max(1, files-1)) }
 
-// tellReuse names what identifies a file, and the class.
-func tellReuse(f *result.Finding) {
+// tellReuse names what identifies a file, and the class. Of files that could not be made, with pauses or without, it is
+// not known.
+func tellReuse(f *result.Finding, total *evidence) {
+	partial(f, total)
 	if f.Figures["inode_again_share"]+f.Figures["inode_again_after_pause_share"] > 0 && f.Verdict != result.Unproven {
 		f.Class = reused
 	}
 	if f.Verdict != result.Holds {
 		return
 	}
-	f.Reason = "the inode number identifies a file: none came back"
+	f.Reason = "the inode number identifies a file as far as was seen: none came back"
 	if f.Class == reused {
 		f.Reason = fmt.Sprintf("the inode number alone identifies no file, it came back %s; %s", howSoon(f), identifying(f))
 	}

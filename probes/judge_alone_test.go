@@ -21,6 +21,8 @@ func files(sights ...likeness) (ids []identity) {
 func TestFilesAreToldApartBySomething(t *testing.T) {
 	unstable := files(likeness{Ino: 1, Ctime: 1}, likeness{Ino: 2, Ctime: 2})
 	unstable[1].Again.Ino = 3
+	late := files(likeness{Ino: 1}, likeness{Ino: 2}, likeness{Ino: 3}, likeness{Ino: 4})
+	late[2].Again.Ino = 9
 	restless := files(likeness{Ino: 1, Ctime: 1}, likeness{Ino: 1, Ctime: 2})
 	restless[0].Again.Ctime = 9
 	for _, c := range []struct {
@@ -39,6 +41,7 @@ func TestFilesAreToldApartBySomething(t *testing.T) {
 		{"a handle that not every file has", files(likeness{Ino: 1, Handle: 5}, likeness{Ino: 1}), twins, 1},
 		{"a handle that the first does not have", files(likeness{Ino: 1}, likeness{Ino: 1, Handle: 5}), twins, 1},
 		{"a number that changes by itself", unstable, unstableNumber, 1},
+		{"a later number that changes by itself", late, unstableNumber, 2},
 		{"a ctime that changes by itself identifies nothing", restless, twins, 1},
 	} {
 		v, at := judgeSuccession(c.files)
@@ -82,9 +85,15 @@ func TestWhatIdentifiesAFileIsSaid(t *testing.T) {
 	} {
 		f := result.Finding{Verdict: result.Holds, Figures: map[string]float64{}}
 		noteReuse(&f, c.many, c.apart)
-		tellReuse(&f)
+		half := f
+		tellReuse(&f, newEvidence("succession"))
 		if f.Class != c.class || !strings.Contains(f.Reason, c.says) {
 			t.Errorf("%s: %q %s, want %q %s", c.what, f.Class, f.Reason, c.class, c.says)
+		}
+		failed := newEvidence("succession")
+		failed.observe(1, map[uint32]int{uint32(unix.EIO): 20}, ruling{failed: true}, nil)
+		if tellReuse(&half, failed); half.Verdict != unproven || !strings.Contains(half.Reason, "EIO") {
+			t.Errorf("%s, and others could not be made: %s %s", c.what, half.Verdict, half.Reason)
 		}
 	}
 }
@@ -107,6 +116,36 @@ func TestASyncIsAcceptedRefusedOrFails(t *testing.T) {
 		got := judgeSync("sync-dir", &race.Event{Errno: uint32(c.made)}, &race.Event{Errno: uint32(c.errno)})
 		if got.kind != c.want.kind || got.refused != c.want.refused || got.failed != c.want.failed {
 			t.Errorf("made %v, synced %v: %+v, want %+v", c.made, c.errno, got, c.want)
+		}
+	}
+}
+
+// What one route refuses is refused, whatever the other routes take.
+func TestARouteThatRefusesToSyncIsNamed(t *testing.T) {
+	some := func(op string, good, refused int) *evidence {
+		e := newEvidence(op)
+		for n, v := range map[int]ruling{good: {}, refused: {refused: true}} {
+			for range n {
+				e.add(&race.Round{Events: []race.Event{{Errno: uint32(unix.EINVAL)}}}, false, v, nil)
+			}
+		}
+		return e
+	}
+	for _, c := range []struct {
+		what        string
+		files, dirs *evidence
+		want        result.Verdict
+		class, says string
+	}{
+		{"neither", some("f", 40, 0), some("d", 41, 0), holds, "", "accepted 81 times"},
+		{"directories over one route", some("f", 40, 0), some("d", 20, 21), unsupported, onlyDirectories, "directories is refused"},
+		{"files over one route", some("f", 20, 21), some("d", 40, 0), unsupported, "", "directories are synced"},
+		{"both", some("f", 20, 21), some("d", 20, 21), unsupported, "", "over a route"},
+	} {
+		f := result.Finding{Verdict: result.Holds, Figures: map[string]float64{}}
+		tellSync(&f, c.files, c.dirs)
+		if f.Verdict != c.want || f.Class != c.class || !strings.Contains(f.Reason, c.says) {
+			t.Errorf("%s: %s %q %s, want %s %q %s", c.what, f.Verdict, f.Class, f.Reason, c.want, c.class, c.says)
 		}
 	}
 }

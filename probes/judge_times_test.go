@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/result"
 )
 
 const ms = int64(time.Millisecond)
@@ -28,6 +30,34 @@ func stepping(a act, step, every, long time.Duration) (ss []stamp) {
 		ss = append(ss, stamp{Act: a, Invoke: at, Before: at, After: at + 10, Return: at + 10, Mtime: t, Ctime: t})
 	}
 	return ss
+}
+
+// setBetween is a clock that stamps and that is this host's own, which is set between the two readings around stamp n.
+func setBetween(n int, by time.Duration) []stamp {
+	ss := stamped(touch, 0, 0, 0, 0)
+	for i := range ss[n:] {
+		s := &ss[n+i]
+		if i > 0 {
+			s.Before += int64(by)
+		}
+		s.After, s.Mtime, s.Ctime = s.After+int64(by), s.Mtime+int64(by), s.Ctime+int64(by)
+	}
+	return ss
+}
+
+// A contender that gets no CPU between two readings has not seen its clock being set.
+func TestAPauseDoesNotSetTheClock(t *testing.T) {
+	for _, stop := range []func(s *stamp){
+		func(s *stamp) { s.Before, s.After, s.Return = s.Before+oneHour, s.After+oneHour, s.Return+oneHour },
+		func(s *stamp) { s.After, s.Return = s.After+oneHour, s.Return+oneHour },
+		func(s *stamp) { s.Return += oneHour },
+	} {
+		ss := stamped(touch, 0, 0, 0)
+		stop(&ss[2])
+		if clockSet(ss) {
+			t.Errorf("%+v", ss[2])
+		}
+	}
 }
 
 func TestTimesAreJudgedByTheirSteps(t *testing.T) {
@@ -54,6 +84,8 @@ func TestTimesAreJudgedByTheirSteps(t *testing.T) {
 		{"a tick of 10 ms", create, stepping(create, 10*time.Millisecond, time.Millisecond, 50*time.Millisecond), none, ruling{}, 0},
 		{"a step of just under a second", touch, stepping(touch, time.Second-1, 100*time.Millisecond, 2500*time.Millisecond), none, ruling{}, 0},
 		{"a step of a second", touch, stepping(touch, time.Second, 100*time.Millisecond, 2500*time.Millisecond), none, ruling{kind: coarseTimes}, 10},
+		{"each act takes a second", touch, stepping(touch, time.Millisecond, 1200*time.Millisecond, 6*time.Second), none, ruling{failed: true}, 0},
+		{"FAT, and each act takes a second", touch, stepping(touch, 2*time.Second, 1200*time.Millisecond, 9*time.Second), none, ruling{failed: true}, 0},
 		{"FAT", write, stepping(write, 2*time.Second, 100*time.Millisecond, 2500*time.Millisecond), none, ruling{kind: coarseTimes}, 20},
 		{"a long step among short ones", touch, stamped(touch, 0, 2000, 2000), none, ruling{}, 0},
 		{"no step yet", touch, stepping(touch, time.Hour, time.Millisecond, 2400*time.Millisecond), none, ruling{failed: true}, 0},
@@ -64,6 +96,8 @@ func TestTimesAreJudgedByTheirSteps(t *testing.T) {
 		{"a second back", touch, stamped(touch, 0, 0, -1001, 0), none, ruling{kind: timesBack}, 2},
 		{"a second back in small steps", touch, stamped(touch, 0, -400, -800, -1200), none, ruling{kind: timesBack}, 3},
 		{"this host's clock was set", touch, set, none, ruling{failed: true}, 0},
+		{"this host's clock was set back in the middle of an act", touch, setBetween(1, -2*time.Second), none, ruling{failed: true}, 0},
+		{"this host's clock was set forward in the middle of an act", touch, setBetween(1, 2*time.Second), none, ruling{failed: true}, 0},
 		{"refused", touch, nil, refused, ruling{refused: true}, 0},
 		{"failed", touch, nil, failed, ruling{failed: true}, 0},
 		{"nothing", touch, nil, none, ruling{failed: true}, 0},
@@ -162,6 +196,33 @@ func TestClocksDifferBySecondsBetweenTheirIntervals(t *testing.T) {
 		if v.kind != "" && worst[0] == worst[1] {
 			t.Errorf("%s: no two clocks: %v", c.what, worst)
 		}
+	}
+}
+
+// The clocks of two routes are compared by this host's: if that is set after the first route, they seem to differ.
+func TestNoClocksAreComparedByOneThatWasSet(t *testing.T) {
+	first, second := stamped(touch, 0, 0, 0), stamped(touch, 5000, 5000, 5000)
+	for i := range second {
+		s := &second[i]
+		s.Before, s.After, s.Mtime = s.Before-5000*ms, s.After-5000*ms, s.Mtime-5000*ms
+	}
+	clocks, e := []offset{offsetOf(0, touch, first), offsetOf(1, touch, second)}, newEvidence("clocks")
+	clocks[1].low, clocks[1].high = 5000*ms, 5000*ms
+	(&Bench{}).compare(e, clocks, append(first, second...))
+	if e.violations > 0 || e.failed != 1 || e.notes[clockWasSet] != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestTheFirstClockThatIsKnownIsTold(t *testing.T) {
+	f := result.Finding{Verdict: result.Unproven, Figures: map[string]float64{}}
+	tellSkew(&f, []offset{{low: -oneHour}}, 0)
+	if _, ok := f.Figures["skew_us"]; ok || len(f.Warnings) > 0 {
+		t.Errorf("of a clock that is not known: %v %q", f.Figures, f.Warnings)
+	}
+	tellSkew(&f, []offset{{low: -oneHour}, {who: 1, low: 2000, high: 4000, known: true}}, 0)
+	if f.Figures["skew_us"] != 3 || len(f.Warnings) > 0 {
+		t.Errorf("%v %q", f.Figures, f.Warnings)
 	}
 }
 

@@ -29,8 +29,7 @@ var lockRules = Probe{
 	Refused: "No kind of lock exists here: use a protocol without locks, such as generations.",
 	Ops:     ruleOps,
 	Run:     runRules,
-
-	Scripted: true,
+	Alone:   true,
 }
 
 // The kinds of violation, and the class.

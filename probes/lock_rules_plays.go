@@ -195,9 +195,12 @@ func (p *rulePlay) askTo(who int, op, did string) race.Event { return p.step(who
 // refused is an attempt that must fail for the rule to be seen.
 func (p *rulePlay) refused(ev race.Event) {
 	if !busy(ev.Errno) {
-		p.setup = append(p.setup, race.Event{Errno: uint32(unix.EIO)})
+		p.amiss()
 	}
 }
+
+// amiss notes that the rule could not be set up.
+func (p *rulePlay) amiss() { p.setup = append(p.setup, race.Event{Errno: uint32(unix.EIO)}) }
 
 func (p *rulePlay) hold() {
 	p.do(holder, "rule-open", ruleArg{access: unix.O_RDWR}, "opens the file")
@@ -246,11 +249,19 @@ func (p *rulePlay) become() {
 	pid, _, _ := p.b.Line.Contender(holder)
 	before, _ := os.ReadFile(cmdline(pid))
 	p.b.Line.Begin(holder, "rule-exec", p.name, 0)
-	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	if !becameAnother(pid, before, p.b.HoldWait) {
+		p.amiss() // a holder that goes on as it was shows nothing
+	}
+}
+
+// becameAnother waits until the command line of a process is another than before.
+func becameAnother(pid int, before []byte, wait time.Duration) bool {
+	for until := time.Now().Add(wait); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if now, err := os.ReadFile(cmdline(pid)); err == nil && len(now) > 0 && !bytes.Equal(now, before) {
-			return
+			return true
 		}
 	}
+	return false
 }
 
 func cmdline(pid int) string { return fmt.Sprintf("/proc/%d/cmdline", pid) }

@@ -111,6 +111,7 @@ func ruleStep(name string, do func(*race.Env, ruleArg, *race.Event) unix.Errno) 
 func lockMany(e *race.Env, a ruleArg, ev *race.Event) (errno unix.Errno) {
 	var fds []int
 	for ev.Saw < manyLocks && errno == 0 {
+		e.Progress()
 		if lockKinds[a.kind].name == "flock" {
 			var fd int
 			if fd, errno = race.Open(e.Dir, e.Name(), unix.O_RDWR, 0); errno != 0 {
@@ -126,6 +127,7 @@ func lockMany(e *race.Env, a ruleArg, ev *race.Event) (errno unix.Errno) {
 		}
 	}
 	for _, fd := range fds {
+		e.Progress()
 		race.Close(fd)
 	}
 	lockKinds[a.kind].apply(e, e.FD[firstFd], lockHow{unlock: true})
@@ -147,6 +149,7 @@ const churns = 20
 // lockAndUnlink makes, locks, removes and closes a file again and again, under one name.
 func lockAndUnlink(e *race.Env, a ruleArg, ev *race.Event) unix.Errno {
 	for range churns {
+		e.Progress()
 		fd, errno := race.Open(e.Dir, e.Own(), unix.O_CREAT|unix.O_RDWR, 0o600)
 		if errno != 0 {
 			return errno

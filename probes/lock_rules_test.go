@@ -1,7 +1,9 @@
 package probes
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -63,6 +65,22 @@ func TestWhatAStepIsToldComesBack(t *testing.T) {
 		if got := unpackRule(a.pack()); got != a {
 			t.Errorf("%+v became %+v", a, got)
 		}
+	}
+}
+
+// A holder that was not seen to execute anything proves nothing about locks and exec.
+func TestAProcessThatExecutesNothingIsNotTakenForOneThatDoes(t *testing.T) {
+	own, err := os.ReadFile(cmdline(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if becameAnother(os.Getpid(), own, 5*time.Millisecond) || !becameAnother(os.Getpid(), nil, time.Minute) {
+		t.Error("this process did not become another")
+	}
+	p := rulePlay{setup: make([]race.Event, 3)}
+	p.amiss()
+	if v := judgeRule(&held, 0, p.setup, race.Event{Errno: uint32(unix.EAGAIN)}); !v.failed {
+		t.Errorf("the lock is held, by a holder that should have executed another program: %+v", v)
 	}
 }
 

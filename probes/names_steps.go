@@ -118,6 +118,7 @@ func emptyNamed(e *race.Env) unix.Errno {
 	var names []string
 	eachNamed(e, func(name string) { names = append(names, name) })
 	for _, name := range names {
+		e.Progress()
 		if errno := race.Unlink(e.Dir, inRound(e, name), 0); errno == unix.EISDIR || errno == unix.EPERM {
 			race.Unlink(e.Dir, inRound(e, name), unix.AT_REMOVEDIR)
 		}
@@ -133,6 +134,7 @@ func longestNamed(e *race.Env, ev *race.Event) unix.Errno {
 	letter := letters[e.Arg].letter
 	fits, not := 0, mostBytes/len(letter)
 	for fits+1 < not {
+		e.Progress()
 		n := (fits + not) / 2
 		switch errno := tryRepeated(e, letter, n); errno {
 		case 0:

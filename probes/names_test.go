@@ -119,6 +119,16 @@ func TestWhatBecomesOfNamesIsNoted(t *testing.T) {
 	}
 }
 
+// A pair of names is counted once, however many routes there are.
+func TestPairsOfNamesAreCountedOverOneRoute(t *testing.T) {
+	for _, mounts := range []int{1, 2} {
+		f := run(t, smallBench(t, 2, newFaulty(t, mounts, "names=drop-end")...), "names")
+		if n := f.Figures["pairs_merged_count"]; n != 2 {
+			t.Errorf("%d routes: %v pairs merged, want k and k., k and k with a space", mounts, n)
+		}
+	}
+}
+
 func TestTheLongestNamesAreMeasured(t *testing.T) {
 	b := newBench(t, 2, t.TempDir())
 	f := run(t, b, "names")

@@ -84,9 +84,15 @@ func runAgreement(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 }
 
-// wantsMore says of passes, of which each route has one, that more would add something.
+// wantsMore says of passes, of which each route has one, that more would add something. Where all begins to fail they end.
 func (e *evidence) wantsMore(pass, routes int, until time.Time) bool {
-	return pass < routes || e.violations == 0 && e.contested > 0 && (e.contested < enoughLooks || time.Now().Before(until))
+	switch {
+	case pass < routes:
+		return true
+	case e.violations > 0 || e.contested == 0 || e.failed+e.refused >= enoughFailed:
+		return false
+	}
+	return e.contested < enoughLooks || time.Now().Before(until)
 }
 
 // agreeOn lets one contender write the files of all keys, and all read them.

@@ -103,6 +103,7 @@ func eachPath(e *race.Env, do func(i int, file *byte, r *reach) unix.Errno) (mis
 		if errno := do(i, nul(path), r); errno != 0 {
 			missing = unix.EAGAIN
 		}
+		e.Progress()
 	}
 	return missing
 }

@@ -25,10 +25,9 @@ type Probe struct {
 	Control string // what is wrong with the positive control
 	Broken  string // what to do when the promise is broken
 	Refused string // what to do when the filesystem refuses the operation
-	Alone   bool   // nobody races: a round is one thing done, and each is evidence
 	Weight  int    // multiple of the time that a probe gets
 
-	Scripted   bool // steps in one order, and no race
+	Alone      bool // nobody races: a round is one thing that is done, or one script of steps, and each is evidence
 	Disposable bool // it harms the target, and is run only on one that may be harmed
 
 	Ops []race.Op
@@ -136,8 +135,8 @@ func advice(p *Probe, f *result.Finding) string {
 		if strings.HasPrefix(f.Reason, interrupted) {
 			return "Run the survey to its end."
 		}
-		if p.Scripted {
-			return "Look at what failed, and repeat."
+		if p.Alone {
+			return upperFirst(againAlone) + "."
 		}
 		return "Repeat with a larger --budget, on an idle machine, and with at least two CPUs."
 	}

@@ -16,9 +16,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func newBench(t testing.TB, n int, dirs ...string) Bench {
+// newLine starts contenders in directories, for the length of the test.
+func newLine(t testing.TB, n int, hangAfter time.Duration, dirs ...string) *race.Line {
 	t.Helper()
-	line, err := race.Start(race.Config{Ops: slices.Concat(Ops(), DilutedOps()), Contenders: n, HangAfter: 10 * time.Second, Seed: 1})
+	line, err := race.Start(race.Config{Ops: slices.Concat(Ops(), DilutedOps()), Contenders: n, HangAfter: hangAfter, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +31,13 @@ func newBench(t testing.TB, n int, dirs ...string) Bench {
 	if err := line.Enter(t.Context(), dirs...); err != nil {
 		t.Fatal(err)
 	}
+	return line
+}
+
+func newBench(t testing.TB, n int, dirs ...string) Bench {
+	t.Helper()
 	return Bench{
-		Line: line, Routes: len(dirs), Scope: result.ScopeProcess, Contenders: []int{2, n}, Rounds: 2000,
+		Line: newLine(t, n, 3*time.Second, dirs...), Routes: len(dirs), Scope: result.ScopeProcess, Contenders: []int{2, n}, Rounds: 2000,
 		Time: 300 * time.Millisecond, Spare: 10 * time.Second, ScanShare: 0.25, ColdRounds: 16, ColdPause: time.Millisecond,
 		MinProof: 100, HoldWait: 3 * time.Second,
 	}

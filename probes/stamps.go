@@ -87,6 +87,7 @@ var stampBurst = race.Op{Name: "stamps", Attempt: func(e *race.Env, _ *race.Even
 	out := stampsIn(e.Words(e.ID))
 	for i := range int(e.Arg & burstCount) {
 		out[i] = stampOne(e, i, fds)
+		e.Progress()
 	}
 	return 0
 }}
@@ -261,17 +262,23 @@ func leastStep(ss []stamp) int64 {
 	return least
 }
 
-// clockSet says that a contender's clock was set in the course of a series, so that its readings cannot be compared. A
-// clock that is only slewed moves by 0.05 % at most.
+// clockSet says that this host's clock was set in the course of some stamps, whoever made them, so that its readings
+// cannot be compared. Each stamp bounds by how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC: both of its readings lie
+// within [Invoke, Return]. Where no difference satisfies all stamps, it changed. A clock that is only slewed moves by
+// 0.05 % at most.
 func clockSet(ss []stamp) bool {
-	for i := 1; i < len(ss); i++ {
-		ran, read := ss[i].Invoke-ss[i-1].Return, ss[i].Before-ss[i-1].After
-		if off := read - ran; off > int64(time.Second)/10 || off < -int64(time.Second)/10 {
-			return true
-		}
+	if len(ss) == 0 {
+		return false
 	}
-	return false
+	low, high := ss[0].After-ss[0].Return, ss[0].Before-ss[0].Invoke
+	for i := range ss {
+		low, high = max(low, ss[i].After-ss[i].Return), min(high, ss[i].Before-ss[i].Invoke)
+	}
+	return low-high > int64(time.Second)/10
 }
+
+// clockWasSet is the note of a series that is worth nothing for that.
+const clockWasSet = "this host's clock was set"
 
 // rawStamps is the record of a few stamps.
 func (b *Bench) rawStamps(op string, who []int, ss ...stamp) result.Round {

@@ -18,7 +18,7 @@ var timestamps = Probe{
 		"that was just renewed looks like the one before; times that stand still make a dead owner's claim immortal, and times " +
 		"that run back make a live one's expire.",
 	How: "Over each route one contender creates, writes and touches files in turn, hundreds of times, and reads mtime and ctime back " +
-		"after each: the smallest step, and whether any goes back. Of a touched file the mtime counts, of the others the later of the " +
+		"after each: the smallest step, and whether any goes back. A step counts as coarse where it is longer than twice the time that it took. Of a touched file the mtime counts, of the others the later of the " +
 		"two. If nothing moves it goes on for 2.5 s. The age of a fresh file by the contender's own clock is recorded: the kernel stamps by a clock that " +
 		"it moves once per tick, so a file can be older than its own creation. " +
 		"Which of mtime, ctime and the time of birth move when a directory is renamed, when an entry is made in it and when a file " +
@@ -85,7 +85,7 @@ func judgeTimes(a act, ss []stamp, failures map[uint32]int, wait time.Duration) 
 		return ruling{refused: len(failures) > 0 && allIn(failures, touchRefusals), failed: !allIn(failures, touchRefusals) || len(failures) == 0}, 0
 	}
 	if clockSet(ss) {
-		return ruling{failed: true, note: "this host's clock was set"}, 0
+		return ruling{failed: true, note: clockWasSet}, 0
 	}
 	if i, by := deepestFall(ss); by >= tooCoarse {
 		return ruling{kind: timesBack, sentence: fmt.Sprintf("%s stamped a file %s earlier than the %s before it", a, span(by), a)}, i
@@ -93,6 +93,8 @@ func judgeTimes(a act, ss []stamp, failures map[uint32]int, wait time.Duration) 
 	last := len(ss) - 1
 	took := ss[last].Return - ss[0].Invoke
 	switch step := leastStep(ss); {
+	case step >= tooCoarse && !outrun(ss):
+		return ruling{failed: true, note: a.String() + " takes so long that its steps cannot be told from the passing of time"}, 0
 	case step >= tooCoarse:
 		return ruling{kind: coarseTimes, sentence: fmt.Sprintf("the times that %s gives move in steps of %s", a, span(step))}, firstStep(ss)
 	case step == 0 && took < int64(wait):
@@ -122,6 +124,17 @@ func deepestFall(ss []stamp) (at int, by int64) {
 		latest = max(latest, ss[i].time())
 	}
 	return at, by
+}
+
+// outrun says that a step was longer than twice the time in which it was taken: it is the clock's, and not that of a
+// filesystem on which each act takes as long.
+func outrun(ss []stamp) bool {
+	for i := 1; i < len(ss); i++ {
+		if step := ss[i].time() - ss[i-1].time(); step > 2*(ss[i].Return-ss[i-1].Invoke) {
+			return true
+		}
+	}
+	return false
 }
 
 func firstStep(ss []stamp) int {

@@ -89,6 +89,7 @@ func changeThings(e *race.Env, ev *race.Event) unix.Errno {
 		func() unix.Errno { return race.Link(e.Dir, c.file, c.linked) },
 		func() unix.Errno { return c.look(c.file) },
 	} {
+		e.Progress()
 		if errno := step(); errno != 0 {
 			return errno
 		}

@@ -19,7 +19,7 @@ var visibility = Probe{
 		"files for 30 s, and for 420 s. An owner whose renewal is not seen is replaced while it lives.",
 	How: "A contender changes names, each in a directory of its own, and announces each change when it has returned; contenders over every other " +
 		"route, and another over its own, look from then on until they see it: by open, by stat, in a listing, by stat after a listing; with and " +
-		"without a look before the change. Then a name is replaced by rename many times a second while the others look at it. Each look is a round. " +
+		"without a look before the change. Then a name is replaced by rename many times a second while the others look at it. Each change is a round for each who looks, and so is each look at the name that is replaced. " +
 		"Content must be seen by the first open after the close; all else within a second or so. What is seen later than at once is in the figures.",
 	Control: "changes that are announced and not made, and a replacement that unlinks first",
 	Broken: "Make the client ask the server: on NFS mount with lookupcache=none and noac (or actimeo=0), on FUSE set the attribute, entry and negative " +
@@ -134,7 +134,10 @@ func (b *Bench) watchOnce(ctx context.Context, writer int, idle bool, wait time.
 	if err := b.watchOn(ctx, watchers, name, do, time.Now().Add(wait)); err != nil {
 		return nil, err
 	}
-	return b.watched(int(name), writer, watchers), nil
+	if idle {
+		wait = 0 // one look at what was not made is enough
+	}
+	return b.watched(int(name), writer, watchers, wait), nil
 }
 
 // lookBefore lets a watcher look until it sees everything as the writer left it, or no longer waits for it.
@@ -170,11 +173,11 @@ func (b *Bench) watchOn(ctx context.Context, watchers []int, name int64, do erra
 }
 
 // watched copies the records out of the words.
-func (b *Bench) watched(round, writer int, watchers []int) (all []watched) {
+func (b *Bench) watched(round, writer int, watchers []int, wait time.Duration) (all []watched) {
 	his := recordsOf[changeRecord](b.Line.Words(writer))
 	for _, who := range watchers {
 		for i, seen := range recordsOf[watchRecord](b.Line.Words(who))[:len(spots)] {
-			all = append(all, watched{spots[i], round, writer, who, his[i].Change, seen})
+			all = append(all, watched{spots[i], round, writer, who, his[i].Change, seen, wait})
 		}
 	}
 	return all

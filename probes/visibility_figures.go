@@ -101,9 +101,9 @@ func (l *lateness) conclude(f *result.Finding, total, control *evidence) {
 	case l.gapMissed:
 		f.Verdict, f.Reason = result.Unproven, "the positive control did not fire: nobody found the name absent that was unlinked before each replacement"
 	case l.slowest == 0:
-		f.Reason = fmt.Sprintf("the first look saw every change, and no name looked absent (%d looks)", total.contested)
+		f.Reason = fmt.Sprintf("the first look saw every change, and no name looked absent (%d rounds)", total.contested)
 	default:
-		f.Reason = fmt.Sprintf("every change was seen within %s, the slowest one %s (%d looks)", seconds(l.slowest), l.where, total.contested)
+		f.Reason = fmt.Sprintf("every change was seen within %s, the slowest one %s (%d rounds)", seconds(l.slowest), l.where, total.contested)
 		f.Warnings = append(f.Warnings, fmt.Sprintf("changes were seen late, by up to %s (%s): a slack, a TTL or a pause between polls must be longer than that", seconds(l.slowest), l.where))
 	}
 	if mute != "" && f.Verdict == result.Holds {

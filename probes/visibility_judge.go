@@ -33,12 +33,15 @@ type watched struct {
 	writer, watcher int
 	change          glance
 	seen            watchRecord
+	patience        time.Duration // how long the watcher was to look
 }
 
-// judge rules on one change. lag is how late it was seen, 0 if the first look saw it: a clock that runs on while nobody
-// looks is no lateness. Of a change that was not seen, it is how late the last look was that did not see it.
+// judge rules on one change. lag is how late it was seen at most, 0 if the first look saw it: a clock that runs on while
+// nobody looks is no lateness, and so only a look that did not see the change shows that it is late. Of a change that was
+// not seen, lag is how late the last such look was; a watcher that could not look on for most of its time says nothing.
 func (w *watched) judge() (v ruling, lag time.Duration) {
 	r := &w.seen
+	unseen := time.Duration(r.Stale.Invoke - w.change.Return)
 	switch {
 	case slices.Contains(changeRefused, unix.Errno(w.change.Errno)):
 		return ruling{refused: true}, 0
@@ -47,15 +50,18 @@ func (w *watched) judge() (v ruling, lag time.Duration) {
 	case r.Fresh.Invoke == 0 && r.Stales == 0:
 		return ruling{failed: true}, 0 // every look failed
 	case r.Fresh.Invoke == 0:
-		lag = max(1, time.Duration(r.Stale.Invoke-w.change.Return))
+		lag = max(1, unseen)
 	case r.Stales > 0:
 		lag = max(1, time.Duration(r.Fresh.Return-w.change.Return))
 	}
 	if v := w.wrong(); v.kind != "" {
 		return v, lag
 	}
-	if w.noted() || r.Fresh.Invoke != 0 && lag <= tolerable {
+	switch {
+	case w.noted() || r.Fresh.Invoke != 0 && unseen <= tolerable:
 		return ruling{}, lag
+	case r.Fresh.Invoke == 0 && unseen < min(w.patience/2, tolerable):
+		return ruling{failed: true}, 0
 	}
 	return ruling{kind: w.kind(), sentence: fmt.Sprintf("contender %d changed a name (%s), and contender %d %s", w.writer, w.spot, w.watcher, w.howLate(lag))}, lag
 }
@@ -73,7 +79,7 @@ func (w *watched) wrong() ruling {
 			kind = staleHandle
 		}
 		return ruling{kind: kind, sentence: fmt.Sprintf("contender %d found nothing under a name that it had seen and that was never removed (%s by contender %d)", w.watcher, w.spot, w.writer)}
-	case w.by == byOpen && w.what != touched && (w.what == rewritten && r.Stales > 0 || r.Torn.Invoke != 0):
+	case w.by == byOpen && w.what != touched && (w.what == rewritten && r.Stales > 0 && r.Absent.Invoke == 0 || r.Torn.Invoke != 0):
 		return ruling{kind: contentStale, sentence: fmt.Sprintf("contender %d opened a file after contender %d had written and closed it, and read %s", w.watcher, w.writer, w.readInstead())}
 	}
 	return ruling{}
@@ -115,16 +121,17 @@ func (w *watched) howLate(lag time.Duration) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3g s", d.Seconds()) }
 
-// watch counts one change and its watcher. Each look at it is a round, contested by construction: it began after the
-// change had returned.
+// watch counts one change and its watcher as a round, contested by construction: each look at it began after the change
+// had returned. However often it was looked at, it is one: looks that do not see it yet are no evidence that it is seen.
 func (e *evidence) watch(b *Bench, w *watched, v ruling) {
+	e.rounds++
 	switch {
 	case v.refused:
-		e.rounds, e.refused = e.rounds+1, e.refused+1
+		e.refused++
 	case v.failed:
-		e.rounds, e.failed = e.rounds+1, e.failed+1
+		e.failed++
 	default:
-		e.rounds, e.contested = e.rounds+int(w.seen.Looks), e.contested+int(w.seen.Looks)
+		e.contested++
 	}
 	for _, errno := range w.unexpected() {
 		if errno != 0 {

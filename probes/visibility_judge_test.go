@@ -46,7 +46,12 @@ func TestAChangeIsJudgedByHowLateItWasSeen(t *testing.T) {
 		{"seen by the first look, which came late itself", watched{spot: spot{created, byStat, true}, seen: sawLate(at(9000, fresh))}, ruling{}, 0},
 		{"seen by the second", watched{spot: spot{created, byStat, true}, seen: sawLate(none, at(130, fresh))}, ruling{}, 30 * ms},
 		{"seen as late as is tolerable", watched{spot: spot{created, byStat, true}, seen: sawLate(none, at(1600, fresh))}, ruling{}, 1500 * ms},
-		{"seen later than that", watched{spot: spot{created, byStat, true}, seen: sawLate(none, at(1601, fresh))}, ruling{kind: newNameLate}, 1501 * ms},
+		{"not seen as late as is tolerable", watched{spot: spot{created, byStat, true}, seen: sawLate(at(1601, absent), at(1602, fresh))}, ruling{}, 1502 * ms},
+		{"not seen later than that", watched{spot: spot{created, byStat, true}, seen: sawLate(at(1602, absent), at(1603, fresh))}, ruling{kind: newNameLate}, 1503 * ms},
+		{"nobody looked for a while, after a look that came too early", watched{spot: spot{created, byStat, true}, seen: sawLate(none, at(9000, fresh))}, ruling{}, 8900 * ms},
+		{"not seen for half of the wait", watched{spot: spot{created, byStat, true}, seen: sawLate(at(111, absent)), patience: 20 * ms}, ruling{kind: newNameLate}, 10 * ms},
+		{"not seen, and then every look failed", watched{spot: spot{created, byStat, true}, seen: sawLate(at(110, absent), at(111, failing, unix.EIO)), patience: 20 * ms}, ruling{failed: true}, 0},
+		{"not seen for as long as is tolerable, of a longer wait", watched{spot: spot{created, byStat, true}, seen: sawLate(at(1602, absent)), patience: time.Hour}, ruling{kind: newNameLate}, 1501 * ms},
 		{"not seen", watched{spot: spot{created, byOpen, false}, seen: sawLate(none)}, ruling{kind: newNameLate}, 9 * ms},
 		{"not seen in a listing", watched{spot: spot{created, byList, false}, seen: sawLate(none)}, ruling{kind: newEntryLate}, 9 * ms},
 		{"not seen after a listing either", watched{spot: spot{made, relists, false}, seen: sawLate(none)}, ruling{kind: newNameLate}, 9 * ms},
@@ -56,6 +61,7 @@ func TestAChangeIsJudgedByHowLateItWasSeen(t *testing.T) {
 		{"it stays for a moment", watched{spot: spot{replaced, byOpen, false}, seen: sawLate(at(110, old), at(120, fresh))}, ruling{}, 20 * ms},
 		{"new times are not seen", watched{spot: spot{touched, byOpen, false}, seen: sawLate(at(110, old))}, ruling{kind: touchLate}, 9 * ms},
 		{"old content after open, for a moment", watched{spot: spot{rewritten, byOpen, false}, seen: sawLate(at(110, old), at(111, fresh))}, ruling{kind: contentStale}, 11 * ms},
+		{"no file after open, for a moment", watched{spot: spot{rewritten, byOpen, false}, seen: sawLate(none, at(111, fresh))}, ruling{}, 11 * ms},
 		{"an old size by stat", watched{spot: spot{rewritten, byStat, false}, seen: sawLate(at(110, old))}, ruling{}, 9 * ms},
 		{"a new file is empty at first", watched{spot: spot{created, byOpen, false}, seen: sawLate(at(110, neither), at(111, fresh))}, ruling{kind: contentStale}, 11 * ms},
 		{"a name that was there is gone for a moment", watched{spot: spot{replaced, byStat, true}, seen: before(sawLate(none, at(120, fresh)), old)}, ruling{kind: nameAbsent}, 20 * ms},
@@ -121,6 +127,42 @@ func TestAnErrandKeepsItsParts(t *testing.T) {
 	for _, do := range []errand{{writer: 255, slice: time.Hour, idle: true}, {writer: 3, slice: 1, anew: true}, {}} {
 		if got := errandOf(do.arg()); got != do {
 			t.Errorf("%+v, want %+v", got, do)
+		}
+	}
+}
+
+// A change that was looked at a thousand times before it was seen is no more evidence than one that was seen at once.
+func TestAChangeIsOneRoundHoweverOftenItWasLookedAt(t *testing.T) {
+	w := watched{spot: spot{created, byStat, false}, seen: sawLate(at(110, absent), at(120, absent), at(130, fresh))}
+	e := newEvidence("visibility")
+	for _, v := range []ruling{{}, {failed: true}, {refused: true}} {
+		e.watch(nil, &w, v)
+	}
+	if e.rounds != 3 || e.contested != 1 || e.failed != 1 || e.refused != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A filesystem that fills up in the middle, or becomes read-only, ends the passes.
+func TestPassesEndWhereAllFails(t *testing.T) {
+	later, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	for _, c := range []struct {
+		what  string
+		e     evidence
+		pass  int
+		until time.Time
+		want  bool
+	}{
+		{"a route has had no turn", evidence{failed: enoughFailed, violations: 1}, 1, past, true},
+		{"too few looks", evidence{contested: enoughLooks - 1, failed: 30}, 2, past, true},
+		{"enough looks, and time left", evidence{contested: enoughLooks}, 2, later, true},
+		{"enough looks", evidence{contested: enoughLooks}, 2, past, false},
+		{"a violation", evidence{contested: 1, violations: 1}, 2, later, false},
+		{"nothing but failures", evidence{failed: 1}, 2, later, false},
+		{"failures from some time on", evidence{contested: 1, failed: enoughFailed - 1, refused: 1}, 2, later, false},
+	} {
+		if got := c.e.wantsMore(c.pass, 2, c.until); got != c.want {
+			t.Errorf("%s: wants more: %v", c.what, got)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (e *evidence) gaze(b *Bench, round, watcher, writer int, r *gazing, his *re
 		e.rounds, e.contested = e.rounds+int(r.Looks), e.contested+int(r.Looks)
 	}
 	e.accuse(v, func() result.Round {
-		w := watched{spot{replaced, byOpen, true}, round, writer, watcher, his.Last, watchRecord{First: r.First, Absent: r.Absent, Torn: r.Torn}}
+		w := watched{spot{replaced, byOpen, true}, round, writer, watcher, his.Last, watchRecord{First: r.First, Absent: r.Absent, Torn: r.Torn}, 0}
 		return w.raw(b)
 	})
 }

@@ -77,6 +77,7 @@ var watchOps = []race.Op{
 		for i, p := range placesOf(e.Num) {
 			mine[i].Announced.Store(0)
 			mine[i].Change = glance{Errno: uint32(p.prepare(e))}
+			e.Progress()
 		}
 		return 0
 	}},
@@ -84,6 +85,7 @@ var watchOps = []race.Op{
 	{Name: "visibility:change", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
 		for i, p := range placesOf(e.Num) {
 			recordsOf[changeRecord](e.Words(e.ID))[i].make(e, &p, errandOf(e.Arg).idle)
+			e.Progress()
 		}
 		return 0
 	}},
@@ -91,6 +93,7 @@ var watchOps = []race.Op{
 	{Name: "visibility:clean", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
 		for _, p := range placesOf(e.Num) {
 			p.clean(e)
+			e.Progress()
 		}
 		return 0
 	}},
@@ -122,6 +125,7 @@ func lookBefore(e *race.Env, _ *race.Event) (again unix.Errno) {
 		if race.Lstat(e.Dir, p.dir, &e.Stat) == 0 {
 			r.Earlier = p.glance(e)
 		}
+		e.Progress()
 		if r.Earlier.State != p.before() {
 			again = unix.EAGAIN
 		}
@@ -146,6 +150,7 @@ func watchChanges(e *race.Env, _ *race.Event) unix.Errno {
 	for began := race.Now(); ; {
 		open := 0
 		for i := range places {
+			e.Progress()
 			switch r := &mine[i]; {
 			case r.Over == 1:
 			case his[i].Announced.Load() == 0:

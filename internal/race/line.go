@@ -293,11 +293,20 @@ func (l *Line) watch(ctx context.Context, what string, ids []int) error {
 			seen, since = progress, time.Now()
 		case time.Since(since) > l.cfg.HangAfter:
 			late = l.stuck(ids, late)
-			return &HungError{late, what, l.cfg.HangAfter, l.procs[late].state()}
+			state, after := l.procs[late].state(), l.cfg.HangAfter
+			if state == "R" {
+				after *= starved
+			}
+			if time.Since(since) > after {
+				return &HungError{late, what, after, state}
+			}
 		}
 		futexWait(&l.sh.bell, bell, nap)
 	}
 }
+
+// starved is how many times as long a contender is waited for that could run, and is given no CPU: it does not hang.
+const starved = 10
 
 // stuck picks, of the contenders that are late, one that is inside its attempt, or else the one that came least far;
 // the others only wait for it.
