@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
-.PHONY: build survey test check race docs requirements requirements-full bench workloads soak clean
+.PHONY: build survey test check race docs requirements requirements-full calibrate bench workloads soak clean
 
 build: ## bin/claimbench, one static binary
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/claimbench ./cmd/claimbench
@@ -36,6 +36,10 @@ requirements: ## docs/requirements.md and the Go table beside the explorer, with
 
 requirements-full: ## the same table with three contenders, printed
 	go run ./cmd/claimbench explore --contenders 3 --preemptions 1
+
+calibrate: build ## what the probes find, on the planted faults and on good filesystems: docs/calibration.md; half an hour
+	./bin/claimbench calibrate --format json --output docs/calibration.json
+	go test ./internal/calibrate -run ThePage -rewrite
 
 docs: ## write the pages of the probes again
 	mkdir -p docs/probes

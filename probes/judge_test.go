@@ -240,6 +240,7 @@ func TestAReleaseIsJudgedByWhoGetsTheLock(t *testing.T) {
 		want   ruling
 	}{
 		{"released", good, false, ruling{}},
+		{"a waiter that was never seen to wait", change(func(ev *releaseEvent) { ev.wait = race.Event{} }), false, ruling{failed: true}},
 		{"no such lock", change(func(ev *releaseEvent) { ev.hold.Errno = uint32(unix.ENOLCK) }), false, ruling{refused: true}},
 		{"an error", change(func(ev *releaseEvent) { ev.hold.Errno = uint32(unix.EIO) }), false, ruling{failed: true}},
 		{"a lock that does not exclude", change(func(ev *releaseEvent) { ev.second = held }), false, ruling{failed: true}},

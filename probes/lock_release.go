@@ -91,7 +91,7 @@ func judgeRelease(r release, ev *releaseEvent) (v ruling, seconds float64) {
 		return ruling{failed: true}, 0
 	case r.shared && ev.peer.Errno != 0:
 		return ruling{kind: sharedRefused, sentence: fmt.Sprintf("%s: a second shared holder was refused with %s", r, errnoName(ev.peer.Errno))}, 0
-	case !ev.blocked:
+	case !ev.blocked || ev.wait.Invoke == 0: // it was never seen to wait: it may have had no CPU
 		return ruling{failed: true}, 0
 	case ev.wait.Return == 0 && ev.retry.Return != 0 && ev.retry.Errno == 0:
 		return ruling{kind: waiterAsleep, sentence: fmt.Sprintf("%s: the lock was free, and the contender that waited for it was not woken", r)}, 0
@@ -253,8 +253,8 @@ func (b *Bench) blocks(who int) bool {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(10 * time.Millisecond)
-	pending, _ := b.Line.Pending(who)
-	return pending
+	pending, invoke := b.Line.Pending(who)
+	return pending && invoke != 0
 }
 
 // waitFor waits for a contender's attempt, and reports whether it ended in time.

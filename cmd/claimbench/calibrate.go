@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/calibrate"
+	"github.com/claimbench/claimbench/internal/faultfs"
 	"github.com/claimbench/claimbench/internal/museum"
 	"github.com/claimbench/claimbench/internal/survey"
 )
@@ -60,6 +61,13 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return usage(err)
 	}
+	swept, err := faultfs.Sweep() // of an earlier run that was killed
+	for _, at := range swept {
+		fmt.Fprintln(cmd.ErrOrStderr(), "unmounted, its process is dead: "+at)
+	}
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), err)
+	}
 	if ran, err := inOwnMounts(cmd, f.args()); ran {
 		return err
 	}
@@ -88,7 +96,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 
 // exhibits are those that were asked for.
 func (f *calibrateFlags) exhibits() (some []museum.Exhibit) {
-	for _, x := range museum.Planted {
+	for _, x := range slices.Concat(museum.Planted, museum.Reported) {
 		if strings.Contains(x.Probe+"\x00"+x.Name+"\x00"+x.Faults, f.match) {
 			some = append(some, x)
 		}

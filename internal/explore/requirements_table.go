@@ -4,7 +4,7 @@ package explore
 
 // Requirements is the requirement table, as it was explored last.
 var Requirements = Table{
-	Sources:    "5bcf9f8359127ae766cca3ff46878776f006d2e02bd1f31b053cb6f38a811eef",
+	Sources:    "d713ed58c7536cd095099bd3713e0c4b6385860f8bc1a2825df8bd886d595cea",
 	Contenders: 2, Deaths: 2, Ticks: 2, Preemptions: 0,
 	States: 137732890, Operations: 283619443,
 	Cells: []Cell{

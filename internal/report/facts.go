@@ -126,6 +126,9 @@ func runFacts(f *result.File, all bool) [][2]string {
 	if len(set) > 0 {
 		facts = append(facts, [2]string{"under", strings.Join(set, " ")})
 	}
+	if slices.ContainsFunc(f.Targets, func(t result.Target) bool { return len(t.Findings) > 0 }) {
+		facts = append(facts, [2]string{"misses", "which faults these probes find, and how rare: docs/calibration.md, or claimbench calibrate for this machine"})
+	}
 	return facts
 }
 
