@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+)
+
+// serveNFS starts the kernel's NFS server, and what NFSv3 needs beside it: for the server and for each client an
+// rpcbind and a statd of its own. Each pair has a /run of its own as well: rpcbind's socket there is not bound to a
+// network namespace, and where the kernel finds one it registers every namespace's lock manager at that same rpcbind.
+func (p *plan) serveNFS() error {
+	if err := modules("sunrpc", "nfsd", "nfs", "nfsv3", "nfsv4", "lockd"); err != nil {
+		return err
+	}
+	options := "rw,no_root_squash,no_subtree_check,fsid=0,insecure,sync"
+	if p.UML.Share != "" {
+		options += "," + p.UML.Share
+	}
+	if err := os.WriteFile("/run/exports", []byte(guestShare+" *("+options+")\n"), 0o644); err != nil {
+		return err
+	}
+	err := guestRun(
+		"mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/nfsdcld /mnt/exports",
+		"touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state",
+		"mount -t rpc_pipefs lab /var/lib/nfs/rpc_pipefs",
+		"mount -t nfsd lab /proc/fs/nfsd",
+		"mount --bind /run/exports /etc/exports",
+		"nfsdcld",
+		"unshare -m sh -c 'mount -t tmpfs lab /run && rpcbind -w && rpc.statd --no-notify && exportfs -ra && rpc.nfsd --lease-time 15 --grace-time 10 8 && rpc.mountd'",
+	)
+	if err != nil {
+		return err
+	}
+	for n := 1; n <= p.UML.clients(); n++ {
+		if err := p.nfsClient(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nfsClient makes a namespace a client: its identifier must be set before its first mount.
+func (p *plan) nfsClient(n int) error {
+	if len(p.UML.Identifiers) > 0 {
+		id := p.UML.Identifiers[n-1]
+		if err := guestRun(fmt.Sprintf("ip netns exec n%d sh -c 'echo %s >/sys/fs/nfs/net/nfs_client/identifier'", n, id)); err != nil {
+			return err
+		}
+	}
+	return guestRun(fmt.Sprintf("ip netns exec n%d sh -c 'mount -t tmpfs lab /run && mkdir /run/sm /run/sm.bak && rpcbind -w && rpc.statd --no-notify -P /run'", n))
+}

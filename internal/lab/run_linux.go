@@ -1,0 +1,100 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// A Run is some targets, to be made, surveyed and taken down one after the other.
+type Run struct {
+	Targets  []Target
+	Where    Where
+	Out      string                            // the directory of the results
+	Settings func(name string) ([]byte, error) // the YAML of a survey, by its name in a target
+	Begin    func(t Target)                    // a target's turn has come
+	End      func(t Target, outcome Outcome)   // it is over
+}
+
+// An Outcome is what became of a target.
+type Outcome struct {
+	File       *result.File // nil if there is none
+	Saved      string       // where it is
+	Deviations []string     // from what is expected
+	Err        error        // why the target could not be made or surveyed, or not be taken down
+}
+
+// All runs the targets, whatever becomes of each, until ctx is done.
+func (r *Run) All(ctx context.Context) error {
+	for _, t := range r.Targets {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.Begin(t)
+		r.End(t, r.one(ctx, t))
+	}
+	return ctx.Err()
+}
+
+func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
+	if o.Err = t.Lacks(); o.Err != nil {
+		return o
+	}
+	settings, err := r.Settings(t.Survey)
+	if err != nil {
+		o.Err = err
+		return o
+	}
+	s, err := Make(ctx, t, r.Where)
+	if err != nil {
+		o.Err = err
+		return o
+	}
+	o.File, o.Err = s.Survey(ctx, settings)
+	if t.Refuse != "" {
+		o.refused(t)
+	} else if o.Err == nil {
+		o.judge(t)
+	}
+	if o.File != nil && o.Err == nil {
+		o.Saved = filepath.Join(r.Out, t.Name+".json")
+		o.Err = o.File.Save(o.Saved)
+	}
+	r.keepLogs(s)
+	o.Err = errors.Join(o.Err, s.TakeDown())
+	return o
+}
+
+// judge compares what was found with what is expected.
+func (o *Outcome) judge(t Target) {
+	if len(o.File.Targets) != 1 {
+		o.Err = errors.New("the survey has not surveyed the target; see its log")
+		return
+	}
+	o.File.Targets[0].Name = t.Name
+	o.Deviations = t.Deviations(&o.File.Targets[0])
+}
+
+// refused is the outcome of a target whose routes the survey must refuse.
+func (o *Outcome) refused(t Target) {
+	switch {
+	case o.Err == nil:
+		o.Deviations = []string{fmt.Sprintf("%s: expected that the survey refuses the routes (%s), but it surveyed them", t.Name, t.Refuse)}
+	case strings.Contains(o.Err.Error(), t.Refuse):
+		o.Err = nil
+	}
+}
+
+// keepLogs saves what the survey and the guest said beside the result.
+func (r *Run) keepLogs(s *Stand) {
+	for _, name := range []string{surveyLog, consoleName} {
+		if data, err := os.ReadFile(filepath.Join(s.Dir, name)); err == nil && len(data) > 0 {
+			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+name), data, 0o644)
+		}
+	}
+}
