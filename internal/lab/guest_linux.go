@@ -70,7 +70,7 @@ func guestMounts(dir string) error {
 	for _, at := range []string{"/run", "/tmp", "/mnt", "/media", "/var/log", "/var/lib", "/var/cache", "/dev/shm"} {
 		mounts = append(mounts, [3]string{"tmpfs", at, ""})
 	}
-	mounts = append(mounts, [3]string{"hostfs", guestDir, dir}, [3]string{"tmpfs", guestShare, "mode=0777"}, [3]string{"devpts", "/dev/pts", ""})
+	mounts = append(mounts, [3]string{"tmpfs", "/var/lib/nfs", ""}, [3]string{"hostfs", guestDir, dir}, [3]string{"tmpfs", guestShare, "mode=0777"}, [3]string{"devpts", "/dev/pts", ""})
 	for _, m := range mounts {
 		if _, err := os.Stat(m[1]); err != nil {
 			if err := os.MkdirAll(m[1], 0o755); err != nil {
@@ -126,42 +126,48 @@ func (p *plan) carryOut() error {
 	return p.survey(routes)
 }
 
-// network makes a namespace for each client, all on one bridge with the server.
+// network makes a namespace for each client, all on one bridge with the server. Starting a program takes a guest a
+// tenth of a second, so that ip gets all it has to do at once.
 func (p *plan) network() error {
-	commands := []string{
-		"ip link set lo up",
-		"ip link add lan type bridge",
-		"ip addr add " + guestServer + "/24 dev lan",
-		"ip link set lan up",
-	}
-	for n := 1; n <= p.UML.clients(); n++ {
-		commands = append(commands,
-			fmt.Sprintf("ip netns add n%d", n),
-			fmt.Sprintf("ip link add v%d type veth peer name eth0 netns n%d", n, n),
-			fmt.Sprintf("ip link set v%d master lan up", n),
-			fmt.Sprintf("ip -n n%d link set lo up", n),
-			fmt.Sprintf("ip -n n%d addr add 10.77.0.%d/24 dev eth0", n, 10+n),
-			fmt.Sprintf("ip -n n%d link set eth0 up", n),
-		)
-	}
 	if err := modules("bridge", "veth"); err != nil {
 		return err
 	}
-	return guestRun(commands...)
-}
-
-func modules(names ...string) error {
-	for _, m := range names {
-		if err := guestRun("/run/modprobe " + m); err != nil {
+	batch := "link set lo up\nlink add lan type bridge\naddr add " + guestServer + "/24 dev lan\nlink set lan up\n"
+	for n := 1; n <= p.UML.clients(); n++ {
+		batch += fmt.Sprintf("netns add n%d\nlink add v%d type veth peer name eth0 netns n%d\nlink set v%d master lan up\n", n, n, n, n)
+	}
+	if err := ipBatch(batch); err != nil {
+		return err
+	}
+	for n := 1; n <= p.UML.clients(); n++ {
+		batch := fmt.Sprintf("link set lo up\naddr add 10.77.0.%d/24 dev eth0\nlink set eth0 up\n", 10+n)
+		if err := ipBatch(batch, "-n", fmt.Sprintf("n%d", n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// guestRun runs commands through the shell, one after the other.
+func ipBatch(batch string, args ...string) error {
+	said("ip " + strings.Join(strings.Split(strings.TrimSpace(batch), "\n"), "; "))
+	cmd := exec.Command("ip", append(args, "-batch", "-")...)
+	cmd.Stdin = strings.NewReader(batch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ip: %w%s", err, lastLine(out))
+	}
+	return nil
+}
+
+func modules(names ...string) error {
+	return guestRun("/run/modprobe -a " + strings.Join(names, " "))
+}
+
+var booted = time.Now()
+
+// guestRun runs commands through the shell, one after the other, and says so on the console.
 func guestRun(commands ...string) error {
 	for _, c := range commands {
+		said(c)
 		out, err := exec.Command("/bin/sh", "-c", c).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w%s", c, err, lastLine(out))
@@ -169,6 +175,9 @@ func guestRun(commands ...string) error {
 	}
 	return nil
 }
+
+// said says on the console what is done next, and when.
+func said(what string) { fmt.Printf("[%6.2f s] %s\n", time.Since(booted).Seconds(), what) }
 
 // client is the number of the namespace that mount n is made from.
 func (p *plan) client(n int) int { return min(n, p.UML.clients()) }
@@ -215,7 +224,7 @@ func (p *plan) shareMount() (fstype, source string, options []string) {
 	case "9p":
 		return "9p", guestServer, []string{"trans=tcp", "port=564", "version=9p2000.L", "uname=root", "access=user", "aname=" + guestShare}
 	}
-	if strings.Contains(p.UML.Options, "vers=3") {
+	if p.version3() {
 		return "nfs", guestServer + ":" + guestShare, nil
 	}
 	return "nfs", guestServer + ":/", nil

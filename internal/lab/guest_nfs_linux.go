@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"os"
+	"strings"
 )
 
 // serveNFS starts the kernel's NFS server, and what NFSv3 needs beside it: for the server and for each client an
@@ -20,13 +21,9 @@ func (p *plan) serveNFS() error {
 		return err
 	}
 	err := guestRun(
-		"mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/nfsdcld /mnt/exports",
-		"touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state",
-		"mount -t rpc_pipefs lab /var/lib/nfs/rpc_pipefs",
-		"mount -t nfsd lab /proc/fs/nfsd",
-		"mount --bind /run/exports /etc/exports",
-		"nfsdcld",
-		"unshare -m sh -c 'mount -t tmpfs lab /run && rpcbind -w && rpc.statd --no-notify && exportfs -ra && rpc.nfsd --lease-time 15 --grace-time 10 8 && rpc.mountd'",
+		"cd /var/lib/nfs && mkdir v4recovery rpc_pipefs sm sm.bak nfsdcld && touch etab rmtab state"+
+			" && mount -t rpc_pipefs lab rpc_pipefs && mount -t nfsd lab /proc/fs/nfsd && mount --bind /run/exports /etc/exports && nfsdcld",
+		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && rpc.nfsd --lease-time 15 --grace-time 10 8 && rpc.mountd'",
 	)
 	if err != nil {
 		return err
@@ -39,13 +36,24 @@ func (p *plan) serveNFS() error {
 	return nil
 }
 
+// rpcServices are the commands that start what NFSv3 needs on each machine; NFSv4 needs nothing.
+func (p *plan) rpcServices() string {
+	if !p.version3() {
+		return ""
+	}
+	return "mkdir /run/sm /run/sm.bak && rpcbind -w && rpc.statd --no-notify -P /run && "
+}
+
+func (p *plan) version3() bool { return strings.Contains(p.UML.Options, "vers=3") }
+
 // nfsClient makes a namespace a client: its identifier must be set before its first mount.
 func (p *plan) nfsClient(n int) error {
-	if len(p.UML.Identifiers) > 0 {
-		id := p.UML.Identifiers[n-1]
-		if err := guestRun(fmt.Sprintf("ip netns exec n%d sh -c 'echo %s >/sys/fs/nfs/net/nfs_client/identifier'", n, id)); err != nil {
-			return err
-		}
+	do := "true"
+	if p.version3() {
+		do = "mount -t tmpfs lab /run && " + p.rpcServices() + do
 	}
-	return guestRun(fmt.Sprintf("ip netns exec n%d sh -c 'mount -t tmpfs lab /run && mkdir /run/sm /run/sm.bak && rpcbind -w && rpc.statd --no-notify -P /run'", n))
+	if len(p.UML.Identifiers) > 0 {
+		do = "echo " + p.UML.Identifiers[n-1] + " >/sys/fs/nfs/net/nfs_client/identifier && " + do
+	}
+	return guestRun(fmt.Sprintf("ip netns exec n%d sh -c '%s'", n, do))
 }
