@@ -23,7 +23,7 @@ func (p *plan) serveNFS() error {
 	err := guestRun(
 		"cd /var/lib/nfs && mkdir v4recovery rpc_pipefs sm sm.bak nfsdcld && touch etab rmtab state"+
 			" && mount -t rpc_pipefs lab rpc_pipefs && mount -t nfsd lab /proc/fs/nfsd && mount --bind /run/exports /etc/exports && nfsdcld",
-		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && rpc.nfsd --lease-time 15 --grace-time 10 8 && rpc.mountd'",
+		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && rpc.nfsd "+p.onlyVersion4("-N 3 ")+"--lease-time 15 --grace-time 10 8 && rpc.mountd"+p.onlyVersion4(" -N 2 -N 3")+"'",
 	)
 	if err != nil {
 		return err
@@ -42,6 +42,14 @@ func (p *plan) rpcServices() string {
 		return ""
 	}
 	return "mkdir /run/sm /run/sm.bak && rpcbind -w && rpc.statd --no-notify -P /run && "
+}
+
+// onlyVersion4 are arguments for servers that would register with rpcbind for the sake of older versions.
+func (p *plan) onlyVersion4(args string) string {
+	if p.version3() {
+		return ""
+	}
+	return args
 }
 
 func (p *plan) version3() bool { return strings.Contains(p.UML.Options, "vers=3") }
