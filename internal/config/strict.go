@@ -3,7 +3,6 @@ package config
 import (
 	"reflect"
 	"strings"
-	"time"
 
 	"gopkg.in/yaml.v3"
 )
@@ -40,24 +39,18 @@ func (s source) shape(key string, n *yaml.Node, t reflect.Type) error {
 		return s.shapeMap(key, n, t)
 	case reflect.Slice:
 		return s.shapeList(key, n, t)
+	case reflect.String:
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+			return s.errorf(n.Line, "%s: expected a text, got %s; in quotes it is one", key, got(n))
+		}
+		return nil
 	case reflect.Bool:
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
 			return s.errorf(n.Line, "%s: expected true or false, got %s", key, got(n))
 		}
 		return nil
 	}
-	return s.checkType(key, zero(t), n)
-}
-
-// zero is a pointer of the kind that checkType knows: named string types are strings.
-func zero(t reflect.Type) any {
-	if t.Kind() == reflect.String {
-		return new(string)
-	}
-	if t == reflect.TypeFor[time.Duration]() {
-		return new(time.Duration)
-	}
-	return reflect.New(t).Interface()
+	return s.checkType(key, reflect.New(t).Interface(), n)
 }
 
 func (s source) shapeStruct(key string, n *yaml.Node, t reflect.Type) error {

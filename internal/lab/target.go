@@ -81,7 +81,9 @@ func Load(dir fs.FS) ([]Target, error) {
 		}
 		all = append(all, t)
 	}
-	slices.SortStableFunc(all, func(a, b Target) int { return cmp.Compare(groupOrder(a), groupOrder(b)) })
+	slices.SortFunc(all, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(groupOrder(a), groupOrder(b)), cmp.Compare(a.Name, b.Name))
+	})
 	return all, errors.Join(wrong...)
 }
 
