@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -26,6 +27,7 @@ type labFlags struct {
 	config  string
 	out     string
 	quick   bool
+	guests  int
 }
 
 func labCommand() *cobra.Command {
@@ -85,6 +87,7 @@ func (f *labFlags) runCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.out, "out", "lab-results", "directory of the result files and logs")
 	cmd.Flags().StringVar(&f.config, "config", "", "a YAML file of settings for the surveys, instead of each target's own")
+	cmd.Flags().IntVar(&f.guests, "guests", max(1, runtime.NumCPU()), "User-mode Linux machines at the same time; each keeps a CPU busy")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "the selection for every day")
 	return cmd
 }
@@ -101,19 +104,17 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 	defer stop()
 	failed, deviating := broken != nil, false
 	w := cmd.ErrOrStderr()
-	var began time.Time
 	r := lab.Run{
-		Targets: chosen, Where: f.where(), Out: f.out, Settings: f.settings,
-		Begin: func(t lab.Target) { began = time.Now(); fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
+		Targets: chosen, Where: f.where(), Guests: f.guests, Out: f.out, Settings: f.settings,
+		Begin: func(t lab.Target) { fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
 		End: func(t lab.Target, o lab.Outcome) {
-			took := time.Since(began).Round(time.Second)
 			for _, d := range o.Deviations {
 				fmt.Fprintln(w, "DEVIATES", d)
 			}
 			if o.Err != nil {
 				fmt.Fprintf(w, "FAILED %s: %v\n", t.Name, o.Err)
 			} else {
-				fmt.Fprintf(w, "%s: %s (%v)\n", t.Name, outcome(o), took)
+				fmt.Fprintf(w, "%s: %s (%v)\n", t.Name, outcome(o), o.Took.Round(time.Second))
 			}
 			failed, deviating = failed || o.Err != nil, deviating || len(o.Deviations) > 0
 		},

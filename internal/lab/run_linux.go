@@ -7,18 +7,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/claimbench/claimbench/internal/result"
 )
 
-// A Run is some targets, to be made, surveyed and taken down one after the other.
+// A Run is some targets, to be made, surveyed and taken down one after the other; but guests, which have one CPU each,
+// side by side.
 type Run struct {
 	Targets  []Target
 	Where    Where
+	Guests   int                               // at the same time
 	Out      string                            // the directory of the results
 	Settings func(name string) ([]byte, error) // the YAML of a survey, by its name in a target
 	Begin    func(t Target)                    // a target's turn has come
 	End      func(t Target, outcome Outcome)   // it is over
+
+	ending sync.Mutex
 }
 
 // An Outcome is what became of a target.
@@ -26,19 +32,48 @@ type Outcome struct {
 	File       *result.File // nil if there is none
 	Saved      string       // where it is
 	Deviations []string     // from what is expected
-	Err        error        // why the target could not be made or surveyed, or not be taken down
+	Took       time.Duration
+	Err        error // why the target could not be made or surveyed, or not be taken down
 }
 
-// All runs the targets, whatever becomes of each, until ctx is done.
+// All runs the targets, whatever becomes of each, until ctx is done. End is called for one target at a time.
 func (r *Run) All(ctx context.Context) error {
+	var guests []Target
 	for _, t := range r.Targets {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if t.UML != nil {
+			guests = append(guests, t)
+			continue
 		}
-		r.Begin(t)
-		r.End(t, r.one(ctx, t))
+		r.turn(ctx, t)
 	}
+	var all sync.WaitGroup
+	queue := make(chan Target)
+	for range max(1, r.Guests) {
+		all.Go(func() {
+			for t := range queue {
+				r.turn(ctx, t)
+			}
+		})
+	}
+	for _, t := range guests {
+		queue <- t
+	}
+	close(queue)
+	all.Wait()
 	return ctx.Err()
+}
+
+func (r *Run) turn(ctx context.Context, t Target) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.Begin(t)
+	began := time.Now()
+	o := r.one(ctx, t)
+	o.Took = time.Since(began)
+	r.ending.Lock()
+	defer r.ending.Unlock()
+	r.End(t, o)
 }
 
 func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
