@@ -24,6 +24,7 @@ import (
 type labFlags struct {
 	targets string
 	scratch string
+	ledgers string
 	config  string
 	out     string
 	quick   bool
@@ -48,6 +49,7 @@ Exit status of run: 0 everything is as expected, 1 something deviates, 3 a targe
 	}
 	cmd.PersistentFlags().StringVar(&f.targets, "targets", "", "directory of target files to use instead of the built-in ones")
 	cmd.PersistentFlags().StringVar(&f.scratch, "scratch", "/var/tmp", "directory for images and mount points")
+	cmd.PersistentFlags().StringVar(&f.ledgers, "ledgers", lab.LedgerDir, "directory of the ledgers, which say what to remove")
 	cmd.AddCommand(f.listCommand(), f.runCommand(), f.shellCommand(), f.cleanCommand(), guestCommand())
 	return cmd
 }
@@ -111,7 +113,9 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 			for _, d := range o.Deviations {
 				fmt.Fprintln(w, "DEVIATES", d)
 			}
-			if o.Err != nil {
+			if o.Err != nil && ctx.Err() != nil {
+				fmt.Fprintf(w, "%s: interrupted\n", t.Name)
+			} else if o.Err != nil {
 				fmt.Fprintf(w, "FAILED %s: %v\n", t.Name, o.Err)
 			} else {
 				fmt.Fprintf(w, "%s: %s (%v)\n", t.Name, outcome(o), o.Took.Round(time.Second))
@@ -122,7 +126,7 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 	err := r.All(ctx)
 	switch {
 	case err != nil:
-		return cannotRun(fmt.Errorf("interrupted; everything was taken down"))
+		return cannotRun(errors.New("interrupted"))
 	case failed:
 		return &statusError{status: 3, err: broken}
 	case deviating:
@@ -212,7 +216,7 @@ func (f *labFlags) where() lab.Where {
 	if err != nil {
 		scratch = f.scratch
 	}
-	return lab.Where{Scratch: scratch, Ledgers: lab.LedgerDir}
+	return lab.Where{Scratch: scratch, Ledgers: f.ledgers}
 }
 
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -251,7 +255,7 @@ func (f *labFlags) cleanCommand() *cobra.Command {
 		Short: "Remove what killed lab runs have left behind, and nothing else",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			notes, err := lab.Clean(lab.LedgerDir)
+			notes, err := lab.Clean(f.ledgers)
 			for _, n := range notes {
 				fmt.Fprintln(cmd.ErrOrStderr(), n)
 			}
