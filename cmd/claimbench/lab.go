@@ -236,12 +236,14 @@ func (f *labFlags) shellCommand() *cobra.Command {
 			if err := chosen[0].Lacks(); err != nil {
 				return &statusError{3, fmt.Errorf("%s: %w", names[0], err)}
 			}
-			signal.Ignore(os.Interrupt) // it is meant for what runs in the shell
-			s, err := lab.Make(cmd.Context(), chosen[0], f.where())
+			signal.Ignore(os.Interrupt, unix.SIGTTOU) // meant for what runs in the shell; and it has the terminal
+			ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGTERM, unix.SIGHUP)
+			defer stop()
+			s, err := lab.Make(ctx, chosen[0], f.where())
 			if err != nil {
 				return &statusError{3, err}
 			}
-			if err := errors.Join(s.Shell(), s.TakeDown()); err != nil {
+			if err := errors.Join(s.Shell(ctx), s.TakeDown()); err != nil {
 				return cannotRun(err)
 			}
 			return nil

@@ -27,12 +27,20 @@ func Guest() {
 	if err != nil {
 		line := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 		fmt.Println("claimbench lab guest:", line)
+		kernelLog()
 		tell(failureName, line+"\n")
 	} else {
 		tell(stateName, stateDone)
 	}
 	unix.Sync()
 	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+// kernelLog puts what the guest's kernel said last on the console: mount(8) refers to it.
+func kernelLog() {
+	if out, err := exec.Command("/bin/sh", "-c", "dmesg | tail -n 8; tail -n 5 /var/log/diod 2>/dev/null").Output(); err == nil {
+		fmt.Printf("%s", out)
+	}
 }
 
 // tell writes a file of the scratch directory. A guest that cannot has nobody to tell it to; the host's deadline ends it.
@@ -82,7 +90,19 @@ func guestMounts(dir string) error {
 			return fmt.Errorf("mount %s at %s: %w", m[0], m[1], err)
 		}
 	}
+	if err := guestHosts(); err != nil {
+		return err
+	}
 	return guestModules()
+}
+
+// guestHosts names the machines: servers look their clients up by address, and there is no name server to ask.
+func guestHosts() error {
+	hosts := "127.0.0.1 localhost\n" + guestServer + " lab\n10.77.0.11 client-1\n10.77.0.12 client-2\n"
+	if err := os.WriteFile("/run/hosts", []byte(hosts), 0o644); err != nil {
+		return err
+	}
+	return unix.Mount("/run/hosts", "/etc/hosts", "", unix.MS_BIND, "")
 }
 
 // guestModules lets the guest's kernel find its modules, which Debian keeps outside of /lib/modules: by a modprobe of

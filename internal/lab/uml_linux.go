@@ -68,7 +68,7 @@ func (s *Stand) boot(p plan) (*guest, error) {
 	})
 	if p.Shell {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		cmd.SysProcAttr.Foreground = false
+		cmd.SysProcAttr.Foreground = true
 	} else {
 		log, err := os.Create(filepath.Join(s.Dir, consoleName))
 		if err != nil {
