@@ -266,10 +266,17 @@ func (p *plan) survey(routes []string) error {
 	cmd := exec.Command("ip", args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = guestDir
+	recur, err := p.misbehave()
+	if err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	tell(stateName, stateSurveying)
+	stop := make(chan struct{})
+	defer close(stop)
+	recur(stop)
 	return surveyed(cmd.Wait(), filepath.Join(guestDir, surveyLog), filepath.Join(guestDir, resultName))
 }
 

@@ -23,7 +23,7 @@ func (p *plan) serveNFS() error {
 	err := guestRun(
 		"cd /var/lib/nfs && mkdir v4recovery rpc_pipefs sm sm.bak nfsdcld && touch etab rmtab state"+
 			" && mount -t rpc_pipefs lab rpc_pipefs && mount -t nfsd lab /proc/fs/nfsd && mount --bind /run/exports /etc/exports && nfsdcld",
-		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && rpc.nfsd "+p.onlyVersion4("-N 3 ")+"--lease-time 15 --grace-time 10 8 && rpc.mountd"+p.onlyVersion4(" -N 2 -N 3")+"'",
+		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && "+p.startNFS()+" && rpc.mountd"+p.onlyVersion4(" -N 2 -N 3")+"'",
 	)
 	if err != nil {
 		return err
@@ -34,6 +34,12 @@ func (p *plan) serveNFS() error {
 		}
 	}
 	return nil
+}
+
+// startNFS is the command that starts the server's threads. The lease is short, so that what waits for one need not wait
+// long.
+func (p *plan) startNFS() string {
+	return "rpc.nfsd " + p.onlyVersion4("-N 3 ") + "--lease-time 15 --grace-time 10 8"
 }
 
 // rpcServices are the commands that start what NFSv3 needs on each machine; NFSv4 needs nothing.

@@ -127,7 +127,7 @@ func (o *Outcome) refused(t Target) {
 
 // keepLogs saves what the survey and the guest said beside the result.
 func (r *Run) keepLogs(s *Stand) {
-	for _, name := range []string{surveyLog, consoleName} {
+	for _, name := range []string{surveyLog, consoleName, faultLog} {
 		if data, err := os.ReadFile(filepath.Join(s.Dir, name)); err == nil && len(data) > 0 {
 			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+name), data, 0o644)
 		}

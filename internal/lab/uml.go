@@ -19,6 +19,7 @@ type UML struct {
 	Clients     int      `yaml:"clients"`     // network namespaces to mount from; 0 is 1
 	Identifiers []string `yaml:"identifiers"` // nfs_client/identifier of each
 	Overlay     string   `yaml:"overlay"`     // lower: an overlay over the share, with its upper layer in memory
+	Faults      []string `yaml:"faults"`      // see Fault
 	MemMiB      int      `yaml:"mem_mib"`
 }
 
@@ -41,6 +42,19 @@ func (u *UML) validate() error {
 		return errors.New("identifiers must be one for each client")
 	case !slices.Contains([]string{"", "lower"}, u.Overlay):
 		return fmt.Errorf("overlay %q is none; there is lower", u.Overlay)
+	}
+	return u.validateFaults()
+}
+
+func (u *UML) validateFaults() error {
+	for _, text := range u.Faults {
+		f, err := parseFault(text)
+		if err != nil {
+			return err
+		}
+		if f.Kind == "restart" && u.Server != "nfs" {
+			return fmt.Errorf("fault %q: only nfs servers can be restarted", text)
+		}
 	}
 	return nil
 }
@@ -71,6 +85,7 @@ const (
 	consoleName = "console.log" // what its kernel and its programs say
 	resultName  = "result.json"
 	surveyLog   = "survey.log"
+	faultLog    = "faults.log" // what went wrong on purpose, and when
 	configName  = "survey.yaml"
 )
 
