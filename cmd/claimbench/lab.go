@@ -43,7 +43,8 @@ packages that "lab list" names.
 Everything that is made is written down before, in ` + lab.LedgerDir + `. It is removed at the end and after Ctrl-C;
 after a SIGKILL by "lab clean".
 
-Exit status of run: 0 everything is as expected, 1 something deviates, 3 a target could not be made or surveyed.`,
+Exit status of run: 0 everything is as expected, 1 something deviates, 3 a target could not be made or surveyed, or the
+evidence is too thin to tell.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -110,6 +111,9 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 		Targets: chosen, Where: f.where(), Guests: f.guests, Out: f.out, Settings: f.settings,
 		Begin: func(t lab.Target) { fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
 		End: func(t lab.Target, o lab.Outcome) {
+			for _, u := range o.Unproven {
+				fmt.Fprintln(w, "UNPROVEN", u)
+			}
 			for _, d := range o.Deviations {
 				fmt.Fprintln(w, "DEVIATES", d)
 			}
@@ -120,17 +124,17 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 			} else {
 				fmt.Fprintf(w, "%s: %s (%v)\n", t.Name, outcome(o), o.Took.Round(time.Second))
 			}
-			failed, deviating = failed || o.Err != nil, deviating || len(o.Deviations) > 0
+			failed, deviating = failed || o.Err != nil || len(o.Unproven) > 0, deviating || len(o.Deviations) > 0
 		},
 	}
 	err := r.All(ctx)
 	switch {
 	case err != nil:
 		return cannotRun(errors.New("interrupted"))
+	case deviating:
+		return &statusError{status: 1, err: broken}
 	case failed:
 		return &statusError{status: 3, err: broken}
-	case deviating:
-		return &statusError{status: 1}
 	}
 	return nil
 }

@@ -74,31 +74,32 @@ func isProtocol(name string) bool {
 	return slices.ContainsFunc(engine.Protocols, func(s engine.Spec) bool { return s.Name == name })
 }
 
-// Deviations are the differences between what was found and what is expected, in both directions, a line each. A
-// promise that the target does not name is expected to hold; a protocol that it does not name may be anything.
-func (t *Target) Deviations(found *result.Target) []string {
-	var lines []string
-	differs := func(format string, args ...any) { lines = append(lines, t.Name+": "+fmt.Sprintf(format, args...)) }
+// Compare gives the differences between what was found and what is expected, in both directions, a line each. Deviations
+// are verdicts that are not the expected ones; unproven is what this run had too little evidence for. A promise that the
+// target does not name is expected to hold; a protocol that it does not name may be anything.
+func (t *Target) Compare(found *result.Target) (deviations, unproven []string) {
+	differs := func(format string, args ...any) {
+		deviations = append(deviations, t.Name+": "+fmt.Sprintf(format, args...))
+	}
 	if found.Scope != t.Scope {
 		differs("scope: expected %s, found %s (%s)", t.Scope, found.Scope, found.ScopeWhy)
 	}
 	seen := map[string]bool{}
-	for i := range found.Findings {
-		f := &found.Findings[i]
-		seen[f.Promise] = true
-		e, named := t.Expect[f.Promise]
+	for _, f := range allFound(found) {
+		seen[f.name] = true
+		e, named := t.Expect[f.name]
+		if !named && isProtocol(f.name) {
+			continue
+		}
 		if !named {
 			e = Expectation{Verdict: string(result.Holds)}
 		}
-		if !e.met(string(f.Verdict), f.Class) {
-			differs("%s: expected %s, found %s%s: %s", f.Promise, e, f.Verdict, class(f.Class), f.Reason)
-		}
-	}
-	for i := range found.Protocols {
-		p := &found.Protocols[i]
-		seen[p.Name] = true
-		if e, named := t.Expect[p.Name]; named && !e.met(string(p.Verdict), "") {
-			differs("%s: expected %s, found %s: %s", p.Name, e, p.Verdict, strings.Join(p.Because, "; "))
+		switch {
+		case e.met(f.verdict, f.class):
+		case f.verdict == string(result.Unproven):
+			unproven = append(unproven, fmt.Sprintf("%s: %s: expected %s: %s", t.Name, f.name, e, f.why))
+		default:
+			differs("%s: expected %s, found %s%s: %s", f.name, e, f.verdict, class(f.class), f.why)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Expect)) {
@@ -106,7 +107,23 @@ func (t *Target) Deviations(found *result.Target) []string {
 			differs("%s: expected %s, not tested", name, t.Expect[name])
 		}
 	}
-	return lines
+	return deviations, unproven
+}
+
+// A verdict is what was found of a promise or a protocol.
+type verdict struct{ name, verdict, class, why string }
+
+func allFound(t *result.Target) []verdict {
+	var all []verdict
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		all = append(all, verdict{f.Promise, string(f.Verdict), f.Class, f.Reason})
+	}
+	for i := range t.Protocols {
+		p := &t.Protocols[i]
+		all = append(all, verdict{p.Name, string(p.Verdict), "", strings.Join(p.Because, "; ")})
+	}
+	return all
 }
 
 func (e Expectation) met(verdict, class string) bool {

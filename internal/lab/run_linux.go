@@ -32,6 +32,7 @@ type Outcome struct {
 	File       *result.File // nil if there is none
 	Saved      string       // where it is
 	Deviations []string     // from what is expected
+	Unproven   []string     // too little evidence to tell whether it is as expected
 	Took       time.Duration
 	Err        error // why the target could not be made or surveyed, or not be taken down
 }
@@ -112,7 +113,7 @@ func (o *Outcome) judge(t Target) {
 		return
 	}
 	o.File.Targets[0].Name = t.Name
-	o.Deviations = t.Deviations(&o.File.Targets[0])
+	o.Deviations, o.Unproven = t.Compare(&o.File.Targets[0])
 }
 
 // refused is the outcome of a target whose routes the survey must refuse.

@@ -100,6 +100,7 @@ func TestDeviationsGoBothWays(t *testing.T) {
 		Findings: []result.Finding{
 			as("flock", result.Broken, "no-op"), as("mkdir", result.Unproven, ""), as("link", result.Holds, ""),
 			as("symlink", result.Broken, ""), as("publish", result.Holds, ""),
+			as("posix-lock", result.Unproven, ""),
 		},
 		Protocols: []result.Protocol{{Name: "generations", Verdict: result.ProtocolUnsafe, Because: []string{"why"}}, {Name: "excl", Verdict: result.ProtocolUnsafe}},
 	}
@@ -111,7 +112,10 @@ func TestDeviationsGoBothWays(t *testing.T) {
 		"x: generations: expected safe, found unsafe: why",
 		"x: full-disk: expected holds, not tested",
 	}
-	got := target.Deviations(&found)
+	got, unproven := target.Compare(&found)
+	if want := "x: posix-lock: expected holds: why"; len(unproven) != 1 || unproven[0] != want {
+		t.Errorf("unproven: %q, want %s", unproven, want)
+	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
