@@ -78,6 +78,31 @@ func TestUndoEndsTheProcessesWithTheMarkAlone(t *testing.T) {
 	}
 }
 
+func TestUndoEndsWhatAMarkedProcessLeads(t *testing.T) {
+	l := newLedger(t)
+	note(t, l, Entry{Kind: kindProcesses, Mark: l.Mark})
+	s := &Stand{ledger: l, Dir: t.TempDir()}
+	if err := s.hold(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.command(t.Context(), []string{"sleep", "1000"})
+	cmd.Env = []string{} // it has lost its mark
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if err := l.Undo(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("it ended with %v", err)
+	}
+	if alive(s.group) {
+		t.Error("the leader is still there")
+	}
+}
+
 func TestALastLineThatIsCutOffIsNoEntry(t *testing.T) {
 	l := newLedger(t)
 	note(t, l, Entry{Kind: kindDir, Path: "/a"})

@@ -21,6 +21,7 @@ type Stand struct {
 	Routes []string // of the directory to survey
 	ledger *Ledger
 	disk   string // what is below the layer
+	group  int    // the process group of everything that is started
 }
 
 // Where says where the lab works.
@@ -59,6 +60,9 @@ func (s *Stand) make(ctx context.Context) error {
 	if err := os.Mkdir(s.disk, 0o755); err != nil {
 		return err
 	}
+	if err := s.hold(); err != nil {
+		return err
+	}
 	if s.Target.Disk != nil {
 		if err := s.makeDisk(ctx, s.Target.Disk); err != nil {
 			return err
@@ -92,15 +96,27 @@ func (s *Stand) mount(at, source, fstype string, flags uintptr, options string) 
 	return nil
 }
 
-// command is a program of the stand's own, in a process group of its own, so that a Ctrl-C that is meant for the lab
-// does not end it before its turn.
+// hold starts a process that does nothing but lead the stand's process group. It keeps its mark, which other programs
+// may lose: sshd writes its title over its environment. By the leader Undo finds them all.
+func (s *Stand) hold() error {
+	cmd := s.command(context.Background(), []string{"sleep", "infinity"})
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go cmd.Wait()
+	s.group = cmd.Process.Pid
+	return nil
+}
+
+// command is a program of the stand's own, in the stand's process group, so that a Ctrl-C that is meant for the lab does
+// not end it before its turn.
 func (s *Stand) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Path = program(args[0])
 	cmd.Err = nil
 	cmd.Dir = s.Dir
 	cmd.Env = append(os.Environ(), MarkVariable+"="+s.ledger.Mark)
-	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pgid: s.group}
 	cmd.WaitDelay = time.Second
 	return cmd
 }

@@ -44,6 +44,7 @@ func copyFile(from, to string, mode os.FileMode) (err error) {
 type guest struct {
 	s     *Stand
 	cmd   *exec.Cmd
+	group int // its process group
 	ended chan error
 }
 
@@ -68,7 +69,7 @@ func (s *Stand) boot(p plan) (*guest, error) {
 	})
 	if p.Shell {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		cmd.SysProcAttr.Foreground = true
+		cmd.SysProcAttr.Pgid, cmd.SysProcAttr.Foreground = 0, true
 	} else {
 		log, err := os.Create(filepath.Join(s.Dir, consoleName))
 		if err != nil {
@@ -80,9 +81,12 @@ func (s *Stand) boot(p plan) (*guest, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &guest{s: s, cmd: cmd, ended: make(chan error, 1)}
+	g := &guest{s: s, cmd: cmd, group: s.group, ended: make(chan error, 1)}
+	if p.Shell {
+		g.group = cmd.Process.Pid
+	}
 	go func() { g.ended <- cmd.Wait() }()
-	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: cmd.Process.Pid, Path: kernel})
+	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel})
 }
 
 func console(shell bool) string {
@@ -152,6 +156,6 @@ func (g *guest) tail() string {
 
 // kill ends the guest's whole process group: the kernel's helpers would outlive the kernel.
 func (g *guest) kill() {
-	unix.Kill(-g.cmd.Process.Pid, unix.SIGKILL) // ESRCH: all have ended
+	unix.Kill(-g.group, unix.SIGKILL) // ESRCH: all have ended
 	<-g.ended
 }

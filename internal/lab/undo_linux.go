@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,21 +95,38 @@ func end(find func() ([]int, error)) error {
 	}
 }
 
-// processesMarked are the processes in whose environment, as it was when they began, the mark stands.
+// processesMarked are the processes in whose environment, as it was when they began, the mark stands, and those in the
+// process groups that such a process leads. The leader is the last one: without it the others would not be found.
 func processesMarked(mark string) ([]int, error) {
-	want := MarkVariable + "=" + mark
-	return processes(func(pid int) bool {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil {
+	leaders := map[int]bool{}
+	marked, err := processes(func(pid int) bool {
+		if !hasMark(pid, mark) {
 			return false
 		}
-		for v := range strings.SplitSeq(string(environ), "\x00") {
-			if v == want {
-				return true
-			}
+		if g, err := unix.Getpgid(pid); err == nil && g == pid {
+			leaders[pid] = true
 		}
-		return false
+		return true
 	})
+	if err != nil {
+		return nil, err
+	}
+	led, err := processes(func(pid int) bool {
+		g, err := unix.Getpgid(pid)
+		return err == nil && leaders[g]
+	})
+	all := slices.Concat(marked, led)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if others := slices.DeleteFunc(slices.Clone(all), func(pid int) bool { return leaders[pid] }); len(others) > 0 {
+		return others, err
+	}
+	return all, err
+}
+
+func hasMark(pid int, mark string) bool {
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && slices.Contains(strings.Split(string(environ), "\x00"), MarkVariable+"="+mark)
 }
 
 // processesOf are those of a process group that run a program: the group's number may be another's by now.
