@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
-.PHONY: build survey test check race docs requirements requirements-full calibrate bench workloads soak clean
+.PHONY: build survey test check race docs requirements requirements-full calibrate bench workloads soak lab lab-quick clean
 
 build: ## bin/claimbench, one static binary
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/claimbench ./cmd/claimbench
@@ -53,6 +53,12 @@ workloads: build ## the workloads that are about speed and size, in /tmp and /de
 
 soak: build ## many surveys of good filesystems: no false alarm may come out
 	go test -run '^TestNoFalseAlarm$$' -timeout 120m -v ./bench -soak
+
+lab: build ## make every filesystem that can be made here and survey it; needs root
+	./bin/claimbench lab run
+
+lab-quick: build ## the same for a selection, in a few minutes
+	./bin/claimbench lab run --quick
 
 clean:
 	rm -rf bin

@@ -47,6 +47,7 @@ func describeMount(r *result.Route, m *mountinfo.Info) {
 	if isNFS(r.FSType) {
 		describeNFS(r)
 	}
+	r.OwnClient = ownClient(r.FSType, r.Source)
 	r.LockOpts = lockOptions(r.FSType, r.Options, r.SuperOpts)
 }
 

@@ -132,6 +132,8 @@ func oneKernel(a, b result.Route) relation {
 		scope, why = result.ScopeProcess, "are one superblock, "+a.Superblock
 	case a.NFS != nil && b.NFS != nil:
 		scope, why = nfsClients(a, b)
+	case a.OwnClient && b.OwnClient && a.FSType == b.FSType:
+		scope, why = result.ScopeClient, fmt.Sprintf("are distinct %s clients: two superblocks, %s and %s, with a connection to the server each", a.FSType, a.Superblock, b.Superblock)
 	default:
 		why = "are two superblocks, " + a.Superblock + " and " + b.Superblock + ", " + share(a, b)
 	}

@@ -51,6 +51,10 @@ func (g *gate) reset() {
 // patience is how long a waiter spins, then yields, before it sleeps.
 type patience struct{ spins, yields int }
 
+// yieldTime bounds the yields where a system call is dear: User-mode Linux needs a hundred times as long for one, and
+// what a contender waits for may need the only CPU.
+const yieldTime = int64(time.Millisecond)
+
 var (
 	alone    = patience{20000, 5000} // on a CPU of its own: 20 µs of spinning, then a millisecond or more; waking up would make it late
 	shareCPU = patience{40, 2000}    // the keeper of a CPU on which others have still to run
@@ -64,11 +68,15 @@ func (g *gate) wait(sh *shared, seq uint32, p patience) bool {
 			return true
 		}
 	}
+	until := now() + yieldTime
 	for range p.yields {
 		if g.at.Load() >= seq {
 			return true
 		}
 		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		if now() > until {
+			break
+		}
 	}
 	for {
 		if at := g.at.Load(); at >= seq {

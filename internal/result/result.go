@@ -198,6 +198,7 @@ type Route struct {
 	SuperOpts  []string          `json:"super_options,omitempty"` // per superblock
 	LockOpts   []string          `json:"lock_options,omitempty"`  // of both, those that switch locks off or make them local
 	Superblock string            `json:"superblock,omitempty"`    // major:minor
+	OwnClient  bool              `json:"own_client,omitzero"`     // no other superblock shares its connection to the server (SMB, 9p)
 	NetNS      string            `json:"net_namespace,omitempty"` // of the surveying process
 	NFS        *NFS              `json:"nfs,omitempty"`
 	Statfs     map[string]uint64 `json:"statfs,omitempty"` // name_max, block_size, blocks_free, inodes_free, type

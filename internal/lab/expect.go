@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/claimbench/claimbench/engine"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/probes"
+)
+
+// An Expectation is what a survey must find of a promise or a protocol, and why that is right.
+type Expectation struct {
+	Verdict string   `yaml:"verdict"`
+	Or      []string `yaml:"or"`      // other verdicts that are as right, where it depends on luck
+	Class   string   `yaml:"class"`   // "" is any
+	Because string   `yaml:"because"` // one sentence
+}
+
+func (t *Target) validateExpectations() error {
+	if !slices.Contains([]result.Scope{result.ScopeProcess, result.ScopeMount, result.ScopeClient, result.ScopeHost}, t.Scope) && t.Refuse == "" {
+		return fmt.Errorf("scope: %q is none; there are process, mount, client, host", t.Scope)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Expect)) {
+		if err := t.Expect[name].validate(name); err != nil {
+			return fmt.Errorf("expect: %s: %w", name, err)
+		}
+	}
+	for name := range t.Claims {
+		if !isPromise(name) {
+			return fmt.Errorf("claims: %s is no promise", name)
+		}
+	}
+	return nil
+}
+
+func (e Expectation) validate(name string) error {
+	verdicts := promiseVerdicts()
+	if isProtocol(name) {
+		verdicts = []string{string(result.ProtocolSafe), string(result.ProtocolUnsafe), string(result.ProtocolUnproven)}
+	} else if !isPromise(name) {
+		return errors.New("neither a promise nor a protocol")
+	}
+	for _, v := range e.verdicts() {
+		if !slices.Contains(verdicts, v) {
+			return fmt.Errorf("verdict %q is none; there are %s", v, strings.Join(verdicts, ", "))
+		}
+	}
+	if e.Because == "" {
+		return errors.New("because is missing: why is that right?")
+	}
+	return nil
+}
+
+func (e Expectation) verdicts() []string { return append([]string{e.Verdict}, e.Or...) }
+
+func promiseVerdicts() []string {
+	var names []string
+	for _, v := range result.Verdicts() {
+		names = append(names, string(v))
+	}
+	return names
+}
+
+func isPromise(name string) bool {
+	_, ok := probes.Find(name)
+	return ok
+}
+
+func isProtocol(name string) bool {
+	return slices.ContainsFunc(engine.Protocols, func(s engine.Spec) bool { return s.Name == name })
+}
+
+// Compare gives the differences between what was found and what is expected, in both directions, a line each. Deviations
+// are verdicts that are not the expected ones; unproven is what this run had too little evidence for. A promise that the
+// target does not name is expected to hold; a protocol that it does not name may be anything. all says that every probe
+// was run, so that what is missing was dropped.
+func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven []string) {
+	differs := func(format string, args ...any) {
+		deviations = append(deviations, t.Name+": "+fmt.Sprintf(format, args...))
+	}
+	if found.Scope != t.Scope {
+		differs("scope: expected %s, found %s (%s)", t.Scope, found.Scope, found.ScopeWhy)
+	}
+	seen := map[string]bool{}
+	for _, f := range allFound(found) {
+		seen[f.name] = true
+		e, named := t.Expect[f.name]
+		if !named && isProtocol(f.name) {
+			continue
+		}
+		if !named {
+			e = Expectation{Verdict: string(result.Holds)}
+		}
+		switch {
+		case e.met(f.verdict, f.class):
+		case f.verdict == string(result.Unproven):
+			unproven = append(unproven, fmt.Sprintf("%s: %s: expected %s: %s", t.Name, f.name, e, f.why))
+		default:
+			differs("%s: expected %s, found %s%s: %s", f.name, e, f.verdict, class(f.class), f.why)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Expect)) {
+		if all && !seen[name] {
+			differs("%s: expected %s, not tested", name, t.Expect[name])
+		}
+	}
+	return deviations, unproven
+}
+
+// A verdict is what was found of a promise or a protocol.
+type verdict struct{ name, verdict, class, why string }
+
+func allFound(t *result.Target) []verdict {
+	var all []verdict
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		all = append(all, verdict{f.Promise, string(f.Verdict), f.Class, f.Reason})
+	}
+	for i := range t.Protocols {
+		p := &t.Protocols[i]
+		all = append(all, verdict{p.Name, string(p.Verdict), "", strings.Join(p.Because, "; ")})
+	}
+	return all
+}
+
+func (e Expectation) met(verdict, class string) bool {
+	return slices.Contains(e.verdicts(), verdict) && (e.Class == "" || class == "" || e.Class == class)
+}
+
+func (e Expectation) String() string { return strings.Join(e.verdicts(), " or ") + class(e.Class) }
+
+func class(c string) string {
+	if c == "" {
+		return ""
+	}
+	return " (" + c + ")"
+}

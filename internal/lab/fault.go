@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Fault is what goes wrong with a share while it is surveyed. Its text form parses back:
+//
+//	latency 20ms                  every packet to a client is late
+//	loss 2%                       packets to a client get lost
+//	restart 1s every 20s          the server is down for a second
+//	cut 5s every 30s              the last client's cable is out for as long
+type Fault struct {
+	Kind    string
+	Percent int           // of loss
+	For     time.Duration // of the others
+	Every   time.Duration // of restart and cut
+}
+
+func (f Fault) String() string {
+	switch {
+	case f.Kind == "loss":
+		return fmt.Sprintf("loss %d%%", f.Percent)
+	case f.Every > 0:
+		return fmt.Sprintf("%s %v every %v", f.Kind, f.For, f.Every)
+	}
+	return fmt.Sprintf("%s %v", f.Kind, f.For)
+}
+
+const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s or cut 5s every 30s"
+
+// parseFault reads the text form.
+func parseFault(text string) (Fault, error) {
+	words := strings.Fields(text)
+	wrong := fmt.Errorf("fault %q: %s", text, faultForms)
+	if len(words) < 2 {
+		return Fault{}, wrong
+	}
+	f := Fault{Kind: words[0]}
+	var err error
+	if f.Kind == "loss" {
+		f.Percent, err = strconv.Atoi(strings.TrimSuffix(words[1], "%"))
+		if err != nil || len(words) != 2 || !strings.HasSuffix(words[1], "%") || f.Percent < 1 || f.Percent > 100 {
+			return Fault{}, wrong
+		}
+		return f, nil
+	}
+	if f.For, err = time.ParseDuration(words[1]); err != nil || f.For <= 0 {
+		return Fault{}, wrong
+	}
+	switch {
+	case f.Kind == "latency" && len(words) == 2:
+		return f, nil
+	case (f.Kind == "restart" || f.Kind == "cut") && len(words) == 4 && words[2] == "every":
+		if f.Every, err = time.ParseDuration(words[3]); err == nil && f.Every > f.For {
+			return f, nil
+		}
+	}
+	return Fault{}, wrong
+}

@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// guestHosts names the machines: servers look their clients up by address, and there is no name server to ask.
+func guestHosts() error {
+	hosts := "127.0.0.1 localhost\n" + guestServer + " lab\n10.77.0.11 client-1\n10.77.0.12 client-2\n"
+	if err := os.WriteFile("/run/hosts", []byte(hosts), 0o644); err != nil {
+		return err
+	}
+	return unix.Mount("/run/hosts", "/etc/hosts", "", unix.MS_BIND, "")
+}
+
+// network makes a namespace for each client, all on one bridge with the server. Starting a program takes a guest a
+// tenth of a second, so that ip gets all it has to do at once.
+func (p *plan) network() error {
+	if err := modules("bridge", "veth"); err != nil {
+		return err
+	}
+	batch := "link set lo up\nlink add lan type bridge\naddr add " + guestServer + "/24 dev lan\nlink set lan up\n"
+	for n := 1; n <= p.UML.clients(); n++ {
+		batch += fmt.Sprintf("netns add n%d\nlink add v%d type veth peer name eth0 netns n%d\nlink set v%d master lan up\n", n, n, n, n)
+	}
+	if err := ipBatch(batch); err != nil {
+		return err
+	}
+	for n := 1; n <= p.UML.clients(); n++ {
+		batch := fmt.Sprintf("link set lo up\naddr add 10.77.0.%d/24 dev eth0\nlink set eth0 up\n", 10+n)
+		if err := ipBatch(batch, "-n", fmt.Sprintf("n%d", n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ipBatch(batch string, args ...string) error {
+	said("ip " + strings.Join(strings.Split(strings.TrimSpace(batch), "\n"), "; "))
+	cmd := exec.Command("ip", append(args, "-batch", "-")...)
+	cmd.Stdin = strings.NewReader(batch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ip: %w%s", err, lastLine(out))
+	}
+	return nil
+}

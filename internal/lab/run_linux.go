@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// A Run is some targets, to be made, surveyed and taken down one after the other; but guests, which have one CPU each,
+// side by side.
+type Run struct {
+	Targets  []Target
+	Where    Where
+	Guests   int                               // at the same time
+	Out      string                            // the directory of the results
+	Settings func(name string) ([]byte, error) // the YAML of a survey, by its name in a target
+	Begin    func(t Target)                    // a target's turn has come
+	End      func(t Target, outcome Outcome)   // it is over
+
+	ending sync.Mutex
+}
+
+// An Outcome is what became of a target.
+type Outcome struct {
+	File       *result.File // nil if there is none
+	Saved      string       // where it is
+	Deviations []string     // from what is expected
+	Unproven   []string     // too little evidence to tell whether it is as expected
+	Took       time.Duration
+	Err        error // why the target could not be made or surveyed, or not be taken down
+}
+
+// All runs the targets, whatever becomes of each, until ctx is done. End is called for one target at a time.
+func (r *Run) All(ctx context.Context) error {
+	var guests []Target
+	for _, t := range r.Targets {
+		if t.UML != nil {
+			guests = append(guests, t)
+			continue
+		}
+		r.turn(ctx, t)
+	}
+	var all sync.WaitGroup
+	queue := make(chan Target)
+	for range max(1, r.Guests) {
+		all.Go(func() {
+			for t := range queue {
+				r.turn(ctx, t)
+			}
+		})
+	}
+	for _, t := range guests {
+		queue <- t
+	}
+	close(queue)
+	all.Wait()
+	return ctx.Err()
+}
+
+func (r *Run) turn(ctx context.Context, t Target) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.Begin(t)
+	began := time.Now()
+	o := r.one(ctx, t)
+	o.Took = time.Since(began)
+	r.ending.Lock()
+	defer r.ending.Unlock()
+	r.End(t, o)
+}
+
+func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
+	if o.Err = t.Lacks(); o.Err != nil {
+		return o
+	}
+	settings, err := r.Settings(t.Survey)
+	if err != nil {
+		o.Err = err
+		return o
+	}
+	s, err := Make(ctx, t, r.Where)
+	if err != nil {
+		o.Err = err
+		return o
+	}
+	o.File, o.Err = s.Survey(ctx, settings)
+	if t.Refuse != "" {
+		o.refused(t)
+	} else if o.Err == nil {
+		o.judge(t)
+	}
+	if o.File != nil && o.Err == nil {
+		o.Saved = filepath.Join(r.Out, t.Name+".json")
+		o.Err = o.File.Save(o.Saved)
+	}
+	r.keepLogs(s)
+	o.Err = errors.Join(o.Err, s.TakeDown())
+	return o
+}
+
+// judge compares what was found with what is expected.
+func (o *Outcome) judge(t Target) {
+	if len(o.File.Targets) != 1 {
+		o.Err = errors.New("the survey has not surveyed the target; see its log")
+		return
+	}
+	o.File.Targets[0].Name = t.Name
+	o.Deviations, o.Unproven = t.Compare(&o.File.Targets[0], slices.Contains(o.File.Conditions, "probes="))
+}
+
+// refused is the outcome of a target whose routes the survey must refuse.
+func (o *Outcome) refused(t Target) {
+	switch {
+	case o.Err == nil:
+		o.Deviations = []string{fmt.Sprintf("%s: expected that the survey refuses the routes (%s), but it surveyed them", t.Name, t.Refuse)}
+	case strings.Contains(o.Err.Error(), t.Refuse):
+		o.Err = nil
+	}
+}
+
+// keepLogs saves what the survey and the guest said beside the result.
+func (r *Run) keepLogs(s *Stand) {
+	for _, name := range []string{surveyLog, consoleName, faultLog} {
+		if data, err := os.ReadFile(filepath.Join(s.Dir, name)); err == nil && len(data) > 0 {
+			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+name), data, 0o644)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/claimbench/claimbench/configs"
+	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+func TestEveryBuiltInTargetIsValidAndHasItsSurvey(t *testing.T) {
+	files, err := fs.Sub(configs.Lab, "lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Load(files)
+	if err != nil {
+		t.Error(err)
+	}
+	if len(all) < 40 {
+		t.Errorf("only %d targets", len(all))
+	}
+	quick := 0
+	for _, target := range all {
+		if _, err := fs.Stat(files, "surveys/"+target.Survey+".yaml"); err != nil {
+			t.Errorf("%s: %v", target.Name, err)
+		}
+		if target.Quick {
+			quick++
+		}
+	}
+	if quick < 6 {
+		t.Errorf("only %d targets are for every day", quick)
+	}
+}
+
+func TestEverySurveyOfTheLabIsValid(t *testing.T) {
+	names, err := fs.Glob(configs.Lab, "lab/surveys/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		if _, err := config.Load("../../configs/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestATargetFileWithAnErrorDoesNotHideTheOthers(t *testing.T) {
+	good := "about: x\ngroup: local\ndisk: {type: tmpfs}\nscope: process\n"
+	dir := fstest.MapFS{"good.yaml": {Data: []byte(good)}, "bad.yaml": {Data: []byte("abuot: x\n")}}
+	all, err := Load(dir)
+	if len(all) != 1 || all[0].Name != "good" {
+		t.Errorf("%v", all)
+	}
+	if want := `bad.yaml:1: unknown key "abuot"; did you mean "about"?`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
+	const head = "about: x\ngroup: local\nscope: process\n"
+	for content, want := range map[string]string{
+		head: "nothing would be made",
+		head + "disk: {type: tmpfs}\nbind: true\noverlay: {kind: one}\n":            "more than one of overlay",
+		head + "overlay: {kind: two}\n":                                             `kind "two" is none`,
+		head + "fuse: {mounts: 1}\n":                                                "expected a mount command",
+		head + "uml: {server: nfs, mounts: 1, clients: 2}\n":                        "clients must not be more",
+		head + "uml: {server: afs, mounts: 1}\n":                                    `server "afs" is none`,
+		head + "bind: true\nexpect: {flok: {verdict: holds, because: x}}\n":         "neither a promise nor a protocol",
+		head + "bind: true\nexpect: {flock: {verdict: fine, because: x}}\n":         `verdict "fine" is none`,
+		head + "bind: true\nexpect: {flock: {verdict: broken}}\n":                   "because is missing",
+		head + "bind: true\nexpect: {generations: {verdict: broken, because: x}}\n": `verdict "broken" is none; there are safe, unsafe, unproven`,
+		strings.Replace(head, "process", "galaxy", 1) + "bind: true\n":              `"galaxy" is none`,
+		strings.Replace(head, "local", "loco", 1) + "bind: true\n":                  `"loco" is none`,
+		head + "bind: true\nclaims: {flok: always}\n":                               "flok is no promise",
+	} {
+		_, err := loadOne(fstest.MapFS{"a.yaml": {Data: []byte(content)}}, "a.yaml")
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "a.yaml: ") {
+			t.Errorf("%q: %v, want %s", content, err, want)
+		}
+	}
+}
+
+func TestDeviationsGoBothWays(t *testing.T) {
+	target := Target{Name: "x", Scope: result.ScopeMount, Expect: map[string]Expectation{
+		"flock":       {Verdict: "broken", Class: "local-only", Because: "y"},
+		"mkdir":       {Verdict: "broken", Or: []string{"unproven"}, Because: "y"},
+		"link":        {Verdict: "unsupported", Because: "y"},
+		"generations": {Verdict: "safe", Because: "y"},
+		"full-disk":   {Verdict: "holds", Because: "y"},
+	}}
+	as := func(promise string, v result.Verdict, class string) result.Finding {
+		return result.Finding{Promise: promise, Verdict: v, Class: class, Reason: "why"}
+	}
+	found := result.Target{Scope: result.ScopeProcess, ScopeWhy: "one superblock",
+		Findings: []result.Finding{
+			as("flock", result.Broken, "no-op"), as("mkdir", result.Unproven, ""), as("link", result.Holds, ""),
+			as("symlink", result.Broken, ""), as("publish", result.Holds, ""),
+			as("posix-lock", result.Unproven, ""),
+		},
+		Protocols: []result.Protocol{{Name: "generations", Verdict: result.ProtocolUnsafe, Because: []string{"why"}}, {Name: "excl", Verdict: result.ProtocolUnsafe}},
+	}
+	want := []string{
+		"x: scope: expected mount, found process (one superblock)",
+		"x: flock: expected broken (local-only), found broken (no-op): why",
+		"x: link: expected unsupported, found holds: why",
+		"x: symlink: expected holds, found broken: why",
+		"x: generations: expected safe, found unsafe: why",
+		"x: full-disk: expected holds, not tested",
+	}
+	got, unproven := target.Compare(&found, true)
+	if want := "x: posix-lock: expected holds: why"; len(unproven) != 1 || unproven[0] != want {
+		t.Errorf("unproven: %q, want %s", unproven, want)
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

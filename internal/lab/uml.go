@@ -1,0 +1,100 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A UML target is a share that is served and mounted within one kernel of its own, User-mode Linux: a process of this
+// machine, which has the machine's files to read, and no network but its own. The server is in its first network
+// namespace; clients are in others, behind a bridge.
+type UML struct {
+	Server      string   `yaml:"server"`      // one of servers
+	Share       string   `yaml:"share"`       // more options of the export (nfs) or lines of the share (smb)
+	Options     string   `yaml:"options"`     // of every mount
+	Mounts      int      `yaml:"mounts"`      // 1 or 2
+	Clients     int      `yaml:"clients"`     // network namespaces to mount from; 0 is 1
+	Identifiers []string `yaml:"identifiers"` // nfs_client/identifier of each
+	Overlay     string   `yaml:"overlay"`     // lower: an overlay over the share, with its upper layer in memory
+	Faults      []string `yaml:"faults"`      // see Fault
+	MemMiB      int      `yaml:"mem_mib"`
+}
+
+// servers are the programs that each kind of server and its clients need, with their Debian packages.
+var servers = map[string]map[string]string{
+	"nfs": {"rpc.nfsd": "nfs-kernel-server", "mount.nfs": "nfs-common", "rpc.statd": "nfs-common", "rpcbind": "rpcbind"},
+	"smb": {"smbd": "samba", "mount.cifs": "cifs-utils"},
+	"9p":  {"diod": "diod"},
+}
+
+func (u *UML) validate() error {
+	switch {
+	case servers[u.Server] == nil:
+		return fmt.Errorf("server %q is none; there are %s", u.Server, strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
+	case u.Mounts < 1 || u.Mounts > 2:
+		return errors.New("mounts must be 1 or 2")
+	case u.Clients < 0 || u.Clients > u.Mounts:
+		return errors.New("clients must not be more than mounts")
+	case len(u.Identifiers) > 0 && len(u.Identifiers) != u.clients():
+		return errors.New("identifiers must be one for each client")
+	case !slices.Contains([]string{"", "lower"}, u.Overlay):
+		return fmt.Errorf("overlay %q is none; there is lower", u.Overlay)
+	}
+	return u.validateFaults()
+}
+
+func (u *UML) validateFaults() error {
+	for _, text := range u.Faults {
+		f, err := parseFault(text)
+		if err != nil {
+			return err
+		}
+		if f.Kind == "restart" && u.Server != "nfs" {
+			return fmt.Errorf("fault %q: only nfs servers can be restarted", text)
+		}
+	}
+	return nil
+}
+
+func (u *UML) clients() int { return max(1, u.Clients) }
+
+func (u *UML) needs() map[string]string {
+	all := map[string]string{"linux.uml": "user-mode-linux", "ip": "iproute2", "modprobe": "kmod", "nsenter": "util-linux"}
+	maps.Copy(all, servers[u.Server])
+	return all
+}
+
+// A plan is what a guest is told: what to make, and what to run in it.
+type plan struct {
+	Target string
+	UML    UML
+	Dir    string   // the scratch directory, by its path on the host
+	Survey []string // the arguments of claimbench, but for the routes
+	Shell  bool     // a shell on the console instead
+}
+
+// The names of the files in a scratch directory that host and guest share.
+const (
+	binaryName  = "claimbench"
+	planName    = "plan.json"
+	stateName   = "state"       // one word: how far the guest is
+	failureName = "failure"     // one line: why it gave up
+	consoleName = "console.log" // what its kernel and its programs say
+	resultName  = "result.json"
+	surveyLog   = "survey.log"
+	faultLog    = "faults.log" // what went wrong on purpose, and when
+	configName  = "survey.yaml"
+)
+
+// GuestVariable is the kernel parameter, and so the environment variable of init, that names the scratch directory.
+const GuestVariable = "claimbench_lab"
+
+// The words of the state file.
+const (
+	stateUp        = "up"        // the guest's init runs
+	stateSurveying = "surveying" // everything is mounted
+	stateDone      = "done"
+)
