@@ -26,10 +26,10 @@ var (
 // ownConnection reads the list of SMB connections, of all network namespaces: it is true if each connection that has
 // the share serves a single mount of it, so that two superblocks of the share cannot be on one.
 //
-//	1) ConnectionId: 0x2 Hostname: 10.0.0.1
-//		Shares:
-//		0) IPC: \\10.0.0.1\IPC$ Mounts: 1 DevInfo: 0x0 ...
-//		1) \\10.0.0.1\share Mounts: 1 DevInfo: 0x20 ...
+//  1. ConnectionId: 0x2 Hostname: 10.0.0.1
+//     Shares:
+//  0. IPC: \\10.0.0.1\IPC$ Mounts: 1 DevInfo: 0x0 ...
+//  1. \\10.0.0.1\share Mounts: 1 DevInfo: 0x20 ...
 func ownConnection(list, source string) bool {
 	share := shareOf(source)
 	found, here := false, 0
