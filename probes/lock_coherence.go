@@ -92,7 +92,10 @@ func (c *counter) judge(op string, r *race.Round) ruling {
 	slices.Sort(values)
 	n := uint64(len(values))
 	wrong := c.known && values[0] != c.next || values[n-1] != values[0]+n-1
-	expected := c.next
+	expected := ""
+	if c.known {
+		expected = fmt.Sprintf(", beginning with %d", c.next)
+	}
 	c.next, c.known = values[n-1]+1, true
 	if !wrong {
 		for i := range values[1:] {
@@ -100,7 +103,7 @@ func (c *counter) judge(op string, r *race.Round) ruling {
 		}
 	}
 	if wrong {
-		return ruling{kind: lostUpdate, sentence: fmt.Sprintf("%d contenders found the values %v during %s, where each must find the next one after %d: updates are lost", n, values, op, expected-1)}
+		return ruling{kind: lostUpdate, sentence: fmt.Sprintf("%d contenders found the values %v during %s, where they must be consecutive%s: updates are lost", n, values, op, expected)}
 	}
 	return ruling{}
 }
