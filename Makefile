@@ -14,7 +14,7 @@ survey: build ## survey the filesystems of this machine
 	./bin/claimbench survey
 
 test: ## all tests; those that need root or a tool say why they skip
-	go test ./...
+	go test -timeout 25m ./...
 
 check: ## what a commit must pass beside the tests
 	@test -z "$$(gofmt -l $(GO_FILES))" || { gofmt -l $(GO_FILES); echo 'run gofmt on these'; exit 1; }

@@ -59,7 +59,7 @@ type Sizes struct {
 var (
 	fullSizes = Sizes{
 		RareRuns: 20, RareP: 1e-4, SlowP: 1e-3, RareWithinS: 10, RareProbes: 12, PowerRuns: 20,
-		ExhibitRuns: 5, GoodRuns: 5, GoodEvery: 1, StormTrials: 3,
+		ExhibitRuns: 3, GoodRuns: 5, GoodEvery: 1, StormTrials: 3,
 	}
 	quickSizes = Sizes{
 		RareRuns: 2, RareP: 1e-4, SlowP: 1e-3, RareWithinS: 10, RareProbes: 2, PowerRuns: 1,
