@@ -79,7 +79,7 @@ func (b *bencher) hangs(err error) bool {
 func (b *bencher) attempts(o order, who ...int) []attempted {
 	var all []attempted
 	for _, i := range who {
-		pid, _, _ := b.Line.Contender(i)
+		pid := b.Line.Contender(i).PID
 		for k, r := range recordsIn(b.Line.Words(i))[:o.Keys] {
 			if r.Tries == 0 {
 				continue

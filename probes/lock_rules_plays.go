@@ -243,7 +243,7 @@ func (p *rulePlay) become() {
 	}
 	p.killed = true
 	p.record(holder, "exec", &race.Event{Invoke: race.Now(), Return: race.Now()})
-	pid, _, _ := p.b.Line.Contender(holder)
+	pid := p.b.Line.Contender(holder).PID
 	before, _ := os.ReadFile(cmdline(pid))
 	p.b.Line.Begin(holder, "rule-exec", p.name, 0)
 	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {

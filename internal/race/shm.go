@@ -21,6 +21,8 @@ type shared struct {
 	_       [124]byte
 	stop    atomic.Uint32 // the running batch is given up
 	_       [124]byte
+	clock   clock
+	_       [64]byte
 	arrived atomic.Uint32 // arrivals at the barrier since the batch began
 	_       [124]byte
 	gen     gate // the last round whose contenders have all arrived
@@ -33,6 +35,7 @@ type shared struct {
 	slots   [MaxContenders]slot
 	after   [maxBatch]After
 	events  [maxBatch * MaxContenders]Event
+	ready   [maxBatch]int64 // of a heat: when the preparation of each round was over
 	words   [MaxContenders][Words]uint64
 }
 
@@ -60,9 +63,12 @@ type slot struct {
 type jobKind uint32
 
 const (
-	jobDir  jobKind = iota // open the directory named by slot.path
-	jobRace                // take part in a batch
-	jobStep                // one attempt, alone
+	jobDir   jobKind = iota // open the directory named by slot.path
+	jobRace                 // take part in a batch
+	jobStep                 // one attempt, alone
+	jobHeat                 // rounds whose starts somebody else sets
+	jobLook                 // look at what the last heat left
+	jobClean                // remove it
 )
 
 // A job is what a contender is asked to do next.
@@ -77,6 +83,9 @@ type job struct {
 	pause  int64 // before each cold round, ns
 	width  int64 // of the operation, ns
 	offset int64 // of this contender's start, ns
+	jitter int64 // of a tight round's start, at most, ns
+	at     int64 // of a heat: the start of its first round
+	step   int64 // of a heat: from one start to the next, ns
 	seed   uint64
 	arg    uint64
 }

@@ -8,13 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is CLOCK_MONOTONIC through the vDSO: x/sys/unix.ClockGettime is a real system call, several times dearer
-// than some of the operations to be timed. The Go release policy keeps this name linkable (runtime/time_nofake.go).
-//
-//go:linkname now runtime.nanotime
-//go:noescape
-func now() int64
-
 const (
 	futexWaitOp = 0 // FUTEX_WAIT, shared between processes: not FUTEX_PRIVATE_FLAG
 	futexWakeOp = 1

@@ -1,0 +1,230 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/race"
+)
+
+// A desk carries out the orders for one contender of this host, one after the other. Each contender has a line of its
+// own: contenders of one race share no barrier, so that one that waits keeps none from being asked.
+type desk struct {
+	who  int
+	root string // the directory that it never leaves
+	line *race.Line
+	ops  map[string]*race.Op
+	tell func(patches []byte) // what others are to read at once
+
+	busy   sync.Mutex // while an order is carried out
+	mu     sync.Mutex // over what follows: words come in while an order is carried out
+	cancel context.CancelFunc
+	told   []uint64 // the contender's words as the coordinator has them
+	shown  []uint64 // and as the other hosts do
+	closed bool
+}
+
+func newDesk(who int, root string, line *race.Line, ops map[string]*race.Op, tell func([]byte)) *desk {
+	return &desk{who: who, root: root, line: line, ops: ops, tell: tell, told: make([]uint64, race.Words), shown: make([]uint64, race.Words)}
+}
+
+// carryOut does what an order says. What it refuses it answers with an error.
+func (d *desk) carryOut(ctx context.Context, o *order) answer {
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d.mu.Lock()
+	d.cancel = cancel
+	closed := d.closed
+	d.mu.Unlock()
+	if closed {
+		return answer{Failure: failureOf(errors.New("the contenders here are no more"))}
+	}
+	if o.Clock != nil {
+		d.line.SetClock(*o.Clock)
+	}
+	var a answer
+	err := d.do(ctx, o, &a)
+	a.Failure = failureOf(err)
+	a.Who = d.line.Contender(d.who)
+	a.Gone, a.Stopped, a.Left = d.line.Gone(d.who), d.line.Stopped(d.who), d.line.Abandoned()
+	return a
+}
+
+func (d *desk) do(ctx context.Context, o *order, a *answer) (err error) {
+	switch o.Do {
+	case toEnter:
+		return d.enter(ctx, o)
+	case toBegin:
+		if err := d.known(o.Op); err != nil {
+			return err
+		}
+		return d.begin(o)
+	case toDo:
+		if err := d.known(o.Op); err != nil {
+			return err
+		}
+		if err := d.begin(o); err != nil {
+			return err
+		}
+		return d.await(ctx, o, a)
+	case toAwait:
+		return d.await(ctx, o, a)
+	case toPend:
+		a.Pending, a.Invoke = d.line.Pending(d.who)
+	case toHeat:
+		return d.heat(ctx, o, a)
+	case toLook:
+		after, err := d.line.LookAfter(ctx)
+		a.After = pack(after)
+		return err
+	case toClean:
+		return d.line.Clean(ctx)
+	case toKill:
+		d.line.Kill(d.who)
+		a.Words = d.news()
+	case toRestart:
+		return d.line.Restart(ctx, d.who)
+	case toContinue:
+		d.line.Continue(d.who)
+	default:
+		return fmt.Errorf("%.40q is no order", o.Do)
+	}
+	return nil
+}
+
+func (d *desk) enter(ctx context.Context, o *order) error {
+	if o.Leave {
+		return d.line.Enter(ctx, "/")
+	}
+	dir, err := where(o.Nonce, o.Sub)
+	if err != nil {
+		return err
+	}
+	return d.line.Enter(ctx, race.Beneath(d.root, dir))
+}
+
+// known objects to an operation that does not exist, or that this host does not do.
+func (d *desk) known(op string) error {
+	if d.ops[op] == nil {
+		return fmt.Errorf("operation %.80q: refused: not known, or not allowed here", op)
+	}
+	return nil
+}
+
+func (d *desk) begin(o *order) error {
+	if pending, _ := d.line.Pending(d.who); pending {
+		return fmt.Errorf("contender %d is still at something: refused", d.who)
+	}
+	d.line.Begin(d.who, o.Op, o.Number, o.Arg)
+	return nil
+}
+
+// await waits for what was begun. What the contender is to announce goes to the others meanwhile.
+func (d *desk) await(ctx context.Context, o *order, a *answer) error {
+	if err := d.known(o.Op); err != nil {
+		return err
+	}
+	stop := func() {}
+	if d.ops[o.Op].Announces {
+		stop = d.announce()
+	}
+	ev, err := d.line.Await(ctx, d.who, o.Op)
+	stop()
+	a.Events, a.Words = pack([]race.Event{ev}), d.news()
+	return err
+}
+
+// announce shows the others the contender's words, over and over, until it is stopped.
+func (d *desk) announce() (stop func()) {
+	const every = 100 * time.Microsecond
+	var over atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for last := false; !last; time.Sleep(every) {
+			last = over.Load()
+			if patches := d.changed(d.shown); len(patches) > 0 {
+				d.tell(patches)
+			}
+		}
+	}()
+	return func() { over.Store(true); <-done }
+}
+
+func (d *desk) heat(ctx context.Context, o *order, a *answer) error {
+	if o.Heat == nil {
+		return errors.New("an order for a heat without one")
+	}
+	if err := d.known(o.Heat.Op); err != nil {
+		return err
+	}
+	events, ready, err := d.line.Heat(ctx, *o.Heat)
+	a.Events, a.Ready, a.Words = pack(events), slices.Clone(ready), d.news()
+	return err
+}
+
+// news is what changed in the contender's words since the coordinator heard of them.
+func (d *desk) news() []byte { return d.changed(d.told) }
+
+func (d *desk) changed(since []uint64) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	return changes(nil, d.who, d.line.Words(d.who), since)
+}
+
+// write puts others' words, and those that the coordinator wrote, where the contender reads them. An echo is what the
+// contender may have written itself.
+func (d *desk) write(patches []byte, echo bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	return patched(patches, func(who, i int, w uint64) {
+		mine := who == d.who
+		if mine && echo {
+			return
+		}
+		atomic.StoreUint64(&d.line.Words(who)[i], w)
+		if mine {
+			d.told[i], d.shown[i] = w, w
+		}
+	})
+}
+
+// interrupt ends what the contender is waited for.
+func (d *desk) interrupt() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cancel != nil {
+		d.cancel()
+	}
+}
+
+func (d *desk) close() error {
+	d.interrupt()
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	if err := d.line.Close(); err != nil && !errors.Is(err, unix.EBADF) {
+		return err
+	}
+	return nil
+}
