@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,16 +22,19 @@ type desk struct {
 	ops  map[string]*race.Op
 	tell func(patches []byte) // what others are to read at once
 
+	arrived func(arrival) // tells the coordinator
+
 	busy   sync.Mutex // while an order is carried out
 	mu     sync.Mutex // over what follows: words come in while an order is carried out
 	cancel context.CancelFunc
 	told   []uint64 // the contender's words as the coordinator has them
 	shown  []uint64 // and as the other hosts do
+	inHeat int64    // the first round of the heat under way
 	closed bool
 }
 
-func newDesk(who int, root string, line *race.Line, ops map[string]*race.Op, tell func([]byte)) *desk {
-	return &desk{who: who, root: root, line: line, ops: ops, tell: tell, told: make([]uint64, race.Words), shown: make([]uint64, race.Words)}
+func newDesk(who int, root string, line *race.Line, ops map[string]*race.Op) *desk {
+	return &desk{who: who, root: root, line: line, ops: ops, told: make([]uint64, race.Words), shown: make([]uint64, race.Words)}
 }
 
 // carryOut does what an order says. What it refuses it answers with an error.
@@ -53,7 +55,7 @@ func (d *desk) carryOut(ctx context.Context, o *order) answer {
 	}
 	var a answer
 	err := d.do(ctx, o, &a)
-	a.Failure = failureOf(err)
+	a.Failure, a.Words = failureOf(err), d.news()
 	a.Who = d.line.Contender(d.who)
 	a.Gone, a.Stopped, a.Left = d.line.Gone(d.who), d.line.Stopped(d.who), d.line.Abandoned()
 	return a
@@ -69,15 +71,9 @@ func (d *desk) do(ctx context.Context, o *order, a *answer) (err error) {
 		}
 		return d.begin(o)
 	case toDo:
-		if err := d.known(o.Op); err != nil {
-			return err
-		}
-		if err := d.begin(o); err != nil {
-			return err
-		}
-		return d.await(ctx, o, a)
+		return d.attempt(o, a, func() (race.Event, error) { return d.line.Do(ctx, d.who, o.Op, o.Number, o.Arg) })
 	case toAwait:
-		return d.await(ctx, o, a)
+		return d.attempt(o, a, func() (race.Event, error) { return d.line.Await(ctx, d.who, o.Op) })
 	case toPend:
 		a.Pending, a.Invoke = d.line.Pending(d.who)
 	case toHeat:
@@ -90,7 +86,6 @@ func (d *desk) do(ctx context.Context, o *order, a *answer) (err error) {
 		return d.line.Clean(ctx)
 	case toKill:
 		d.line.Kill(d.who)
-		a.Words = d.news()
 	case toRestart:
 		return d.line.Restart(ctx, d.who)
 	case toContinue:
@@ -122,24 +117,31 @@ func (d *desk) known(op string) error {
 
 func (d *desk) begin(o *order) error {
 	if pending, _ := d.line.Pending(d.who); pending {
-		return fmt.Errorf("contender %d is still at something: refused", d.who)
+		return d.stillBusy()
 	}
 	d.line.Begin(d.who, o.Op, o.Number, o.Arg)
 	return nil
 }
 
-// await waits for what was begun. What the contender is to announce goes to the others meanwhile.
-func (d *desk) await(ctx context.Context, o *order, a *answer) error {
+func (d *desk) stillBusy() error {
+	return fmt.Errorf("contender %d is still at something: refused", d.who)
+}
+
+// attempt returns when the contender's attempt is over. What it is to announce goes to the others meanwhile.
+func (d *desk) attempt(o *order, a *answer, do func() (race.Event, error)) error {
 	if err := d.known(o.Op); err != nil {
 		return err
+	}
+	if pending, _ := d.line.Pending(d.who); pending && o.Do == toDo {
+		return d.stillBusy()
 	}
 	stop := func() {}
 	if d.ops[o.Op].Announces {
 		stop = d.announce()
 	}
-	ev, err := d.line.Await(ctx, d.who, o.Op)
+	ev, err := do()
 	stop()
-	a.Events, a.Words = pack([]race.Event{ev}), d.news()
+	a.Events = pack([]race.Event{ev})
 	return err
 }
 
@@ -167,9 +169,21 @@ func (d *desk) heat(ctx context.Context, o *order, a *answer) error {
 	if err := d.known(o.Heat.Op); err != nil {
 		return err
 	}
-	events, ready, err := d.line.Heat(ctx, *o.Heat)
-	a.Events, a.Ready, a.Words = pack(events), slices.Clone(ready), d.news()
+	d.mu.Lock()
+	d.inHeat = o.Heat.First
+	d.mu.Unlock()
+	events, err := d.line.Heat(ctx, *o.Heat, func(i int) { d.arrived(arrival{Who: d.who, First: o.Heat.First, Round: i}) })
+	a.Events = pack(events)
 	return err
+}
+
+// start lets the contender start, if that is meant for the heat it is in.
+func (d *desk) start(s *start) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed && s.First == d.inHeat {
+		d.line.Go(s.Round, s.At)
+	}
 }
 
 // news is what changed in the contender's words since the coordinator heard of them.

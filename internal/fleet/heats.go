@@ -3,10 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
 )
@@ -20,8 +17,7 @@ type contest struct {
 	pace  *pace
 	tally race.Tally
 	doubt func(i, j int) int64 // about the clocks of two contenders in this batch, ns
-	late  int                  // rounds of this batch in which somebody started, or was prepared, too late
-	size  int                  // rounds in it
+	last  report               // of this batch
 }
 
 func (d *field) contest(op string, plan race.Plan) (*contest, error) {
@@ -32,13 +28,12 @@ func (d *field) contest(op string, plan race.Plan) (*contest, error) {
 		return nil, fmt.Errorf("%s: %d contenders asked for, and there are %d", op, plan.Contenders, d.cfg.Contenders)
 	}
 	return &contest{
-		field: d, op: d.ops[op], plan: plan, who: d.everybody()[:plan.Contenders], pace: newPace(len(d.routes)),
+		field: d, op: d.ops[op], plan: plan, who: d.everybody()[:plan.Contenders], pace: newPace(len(d.routes), d.slowest()),
 		tally: race.Tally{Wins: make([]int, plan.Contenders)},
 	}, nil
 }
 
-// Race is race.Line's. Rounds in which somebody was prepared only after another had started are left out: what they
-// show may be the preparation's doing.
+// Race is race.Line's.
 func (d *field) Race(ctx context.Context, op string, plan race.Plan, each func(*race.Round) bool) (race.Tally, error) {
 	c, err := d.contest(op, plan)
 	if err != nil {
@@ -71,82 +66,73 @@ func (d *field) Trial(ctx context.Context, op string, contenders int, arg uint64
 	return rounds[0], err
 }
 
-// heat places the next batch.
-func (c *contest) heat(phase race.Phase) race.Heat {
-	p, rounds := c.pace, c.pace.size
-	h := race.Heat{
-		Op: c.op.Name, N: c.plan.Contenders, Lanes: len(c.routes), Phase: phase, Step: p.step, Width: p.width, Jitter: p.width / 2,
-		Seed: c.cfg.Seed, Arg: c.plan.Arg,
-	}
-	if phase == race.Cold {
-		rounds = min(coldBatch, c.plan.ColdRounds)
-		h.Pause = int64(c.plan.ColdPause)
-		h.Step = h.Pause + max(2*p.step, int64(2*time.Millisecond))
-	}
-	if c.op.Batch > 0 {
-		rounds = min(rounds, c.op.Batch)
-	}
-	h.First, h.Rounds = c.number+1, rounds
-	c.number += int64(rounds)
-	return h
-}
-
-// lead is how long orders take to reach everybody.
-func (c *contest) lead() int64 {
-	slowest := time.Duration(0)
-	for _, i := range c.who {
-		h := c.host(i)
+// slowest is the longest of the hosts' shortest round trips.
+func (d *field) slowest() time.Duration {
+	most := time.Duration(0)
+	for _, h := range d.f.hosts {
 		h.mu.Lock()
-		slowest = max(slowest, h.trip)
+		most = max(most, h.trip)
 		h.mu.Unlock()
 	}
-	return int64(2*time.Millisecond + 3*slowest + time.Duration(len(c.who))*100*time.Microsecond)
+	return most
+}
+
+// heat places the next batch.
+func (c *contest) heat(phase race.Phase) race.Heat {
+	h := race.Heat{
+		Op: c.op.Name, N: c.plan.Contenders, Lanes: len(c.routes), Phase: phase, Width: c.pace.width, Jitter: c.pace.width / 2,
+		Seed: c.cfg.Seed, Arg: c.plan.Arg, Rounds: c.pace.size,
+	}
+	if phase == race.Cold {
+		h.Rounds, h.Pause = min(coldBatch, c.plan.ColdRounds), int64(c.plan.ColdPause)
+	}
+	if c.op.Batch > 0 {
+		h.Rounds = min(h.Rounds, c.op.Batch)
+	}
+	h.First = c.number + 1
+	c.number += int64(h.Rounds)
+	return h
 }
 
 // batch runs the rounds, then has each looked after and removed, each step when all are done with the one before.
 func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) {
 	c.words.send()
-	n := len(c.who)
-	clocks := c.clocks()
-	c.late, c.size = 0, h.Rounds
-	events, ready, after := make([][]race.Event, n), make([][]int64, n), make([]race.After, h.Rounds)
-	h.At = race.Now() + c.lead()
+	began, clocks, events := time.Now(), c.clocks(), make([][]race.Event, len(c.who))
+	c.f.starter.begin(h.First, h.Rounds, len(c.who), c.pace.lead)
 	err := c.together(ctx, func(i int) order {
 		mine := h
 		mine.Offset = c.pace.offsets[c.Route(i)]
 		return order{Do: toHeat, Heat: &mine, Clock: &clocks[i]}
 	}, func(i int, a answer) (err error) {
-		if len(a.Ready) != h.Rounds {
-			return fmt.Errorf("contender %d answers for %d rounds of %d", i, len(a.Ready), h.Rounds)
-		}
-		ready[i] = a.Ready
 		events[i], err = unpack[race.Event](a.Events, h.Rounds)
 		return err
 	})
-	if err != nil {
-		return c.what(&h, events), err
+	after := make([]race.After, h.Rounds)
+	for k := range after {
+		after[k] = race.After{By: race.Nobody, Owner: race.NoOwner}
 	}
-	if c.op.After != nil {
-		err = c.together(ctx, func(int) order { return order{Do: toLook} }, func(i int, a answer) error {
-			found, err := unpack[race.After](a.After, h.Rounds)
-			for k := range found {
-				if int(h.First+int64(k))%n == i {
-					after[k] = found[k]
-				}
-			}
-			return err
-		})
+	if err == nil && c.op.After != nil {
+		err = c.lookAfter(ctx, &h, after)
 	}
 	if err == nil && (c.op.Clean != nil || c.op.Close != nil || h.Phase == race.Cold) {
 		err = c.together(ctx, func(int) order { return order{Do: toClean} }, nil)
 	}
 	rounds := c.rounds(&h, events, after)
-	if c.op.After == nil {
-		for k := range rounds {
-			rounds[k].After = race.After{By: race.Nobody, Owner: race.NoOwner}
+	c.last = report{rounds: len(rounds), took: time.Since(began), late: c.late(&h, rounds), wins: make([]int, len(c.routes))}
+	return rounds, err
+}
+
+// lookAfter has each round's object looked at by one contender.
+func (c *contest) lookAfter(ctx context.Context, h *race.Heat, after []race.After) error {
+	return c.together(ctx, func(int) order { return order{Do: toLook} }, func(i int, a answer) error {
+		found, err := unpack[race.After](a.After, h.Rounds)
+		for k := range found {
+			if int(h.First+int64(k))%len(c.who) == i {
+				after[k] = found[k]
+			}
 		}
-	}
-	return c.prepared(&h, rounds, ready), err
+		return err
+	})
 }
 
 // together gives all contenders of the race their orders, and ends what they are at when the context ends.
@@ -159,42 +145,36 @@ func (c *contest) together(ctx context.Context, what func(int) order, then func(
 	return err
 }
 
-// what is left of a batch that failed: a single round may be kept, with what is known of it.
-func (c *contest) what(h *race.Heat, events [][]race.Event) []race.Round {
-	for i := range events {
-		if len(events[i]) != h.Rounds {
-			events[i] = make([]race.Event, h.Rounds)
-		}
-	}
-	return c.rounds(h, events, make([]race.After, h.Rounds))
-}
-
+// rounds puts together what each contender saw. One that failed saw nothing.
 func (c *contest) rounds(h *race.Heat, events [][]race.Event, after []race.After) []race.Round {
 	rounds := make([]race.Round, h.Rounds)
 	for k := range rounds {
 		r := &rounds[k]
 		r.Number, r.Phase, r.After, r.Unsure = int(h.First)+k, h.Phase, after[k], c.doubt
+		r.Events = make([]race.Event, len(events))
 		for i := range events {
-			r.Events = append(r.Events, events[i][k])
-		}
-		if c.op.Settle != nil {
-			excuse(r)
+			if k < len(events[i]) {
+				r.Events[i] = events[i][k]
+			}
 		}
 	}
 	return rounds
 }
 
-// excuse takes out of a round whoever came by what is to be held only after another had let go of it: hosts have no
-// barrier in common, and one that is late finds the lock free.
-func excuse(r *race.Round) {
-	for i := range r.Events {
-		for j := range r.Events {
-			a, b := &r.Events[i], &r.Events[j]
-			if i != j && a.Won() && b.Won() && a.Released != 0 && b.Return >= a.Released-r.Unsure(i, j) {
-				b.Unready, b.Errno = true, uint32(unix.ETIME)
+// late is in how many rounds somebody started so late that the others may have been done.
+func (c *contest) late(h *race.Heat, rounds []race.Round) (late int) {
+	starts := c.f.starter.starts()
+	for k := range rounds {
+		for i := range rounds[k].Events {
+			mine := *h
+			mine.Offset = c.pace.offsets[c.Route(i)]
+			if at := rounds[k].Events[i].Invoke; at != 0 && at-mine.Start(i, k, starts[k]) > max(int64(50*time.Microsecond), h.Width) {
+				late++
+				break
 			}
 		}
 	}
+	return late
 }
 
 // clocks are what the contenders are to go by in the next batch. Those of one kernel go by one clock, and nothing about
@@ -214,47 +194,8 @@ func (c *contest) clocks() []race.Clock {
 	return clocks
 }
 
-// prepared leaves out the rounds that somebody was not prepared for when another started, and notes who was late.
-func (c *contest) prepared(h *race.Heat, rounds []race.Round, ready [][]int64) []race.Round {
-	k := -1
-	return slices.DeleteFunc(rounds, func(r race.Round) bool {
-		k++
-		unprepared := c.op.Prepare != nil && h.Rounds > 1 && c.unprepared(&r, ready, k)
-		if unprepared {
-			c.tally.Unprepared++
-		}
-		if unprepared || c.isLate(h, &r, k) {
-			c.late++
-		}
-		return unprepared
-	})
-}
-
-func (c *contest) unprepared(r *race.Round, ready [][]int64, k int) bool {
-	for i := range r.Events {
-		for j := range r.Events {
-			if at := r.Events[j].Invoke; i != j && at != 0 && ready[i][k] > at-c.doubt(i, j) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (c *contest) isLate(h *race.Heat, r *race.Round, k int) bool {
-	for i := range r.Events {
-		mine := *h
-		mine.Offset = c.pace.offsets[c.Route(i)]
-		if at := r.Events[i].Invoke; at != 0 && at-mine.Start(i, k) > max(h.Step/4, 2*h.Width) {
-			return true
-		}
-	}
-	return false
-}
-
 // count goes through the rounds of a batch, and adapts to them.
 func (c *contest) count(rounds []race.Round, phase race.Phase, each func(*race.Round) bool) bool {
-	h := report{rounds: c.size, late: c.late, wins: make([]int, len(c.routes))}
 	more := true
 	for k := 0; k < len(rounds) && more; k++ {
 		r := &rounds[k]
@@ -268,7 +209,7 @@ func (c *contest) count(rounds []race.Round, phase race.Phase, each func(*race.R
 		if phase == race.Tight {
 			c.tally.Sample(r)
 		}
-		c.note(r, &h)
+		c.note(r)
 		more = each(r)
 	}
 	if phase == race.Tight {
@@ -276,17 +217,17 @@ func (c *contest) count(rounds []race.Round, phase race.Phase, each func(*race.R
 		if c.op.Batch > 0 {
 			bound = c.op.Batch
 		}
-		c.pace.after(&h, bound)
+		c.pace.after(&c.last, bound)
 	}
 	return more
 }
 
-func (c *contest) note(r *race.Round, h *report) {
+func (c *contest) note(r *race.Round) {
 	for i := range r.Events {
 		if ev := &r.Events[i]; ev.Won() {
 			c.tally.Wins[i]++
-			h.wins[c.Route(i)]++
-			h.widths = append(h.widths, ev.Return-ev.Invoke)
+			c.last.wins[c.Route(i)]++
+			c.last.widths = append(c.last.widths, ev.Return-ev.Invoke)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -62,6 +63,18 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 		_, err = m.nc.Subscribe(prefix+w.Session+announced, m.hear)
 	}
 	if err == nil {
+		_, err = m.nc.Subscribe(prefix+w.Session+starts, func(msg *nats.Msg) {
+			var s start
+			if err := decode(msg.Data, &s); err != nil {
+				m.Log("start: " + err.Error())
+				return
+			}
+			for _, d := range m.all() {
+				d.start(&s)
+			}
+		})
+	}
+	if err == nil {
 		_, err = m.nc.Subscribe(hostAt(w.Session, w.Host), func(msg *nats.Msg) {
 			var e errand
 			if err := decode(msg.Data, &e); err != nil {
@@ -93,13 +106,7 @@ func (m *member) reply(msg *nats.Msg, a answer) {
 func (m *member) hear(msg *nats.Msg) {
 	var n news
 	err := decode(msg.Data, &n)
-	m.mu.Lock()
-	desks := make([]*desk, 0, len(m.desks))
-	for _, d := range m.desks {
-		desks = append(desks, d)
-	}
-	m.mu.Unlock()
-	for _, d := range desks {
+	for _, d := range m.all() {
 		if err == nil {
 			err = d.write(n.Words, n.Echo)
 		}
@@ -178,9 +185,12 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 		if err != nil {
 			return err
 		}
-		d := newDesk(who, m.sites[e.Route[k]].path, line, m.ops, func(patches []byte) {
+		d := newDesk(who, m.sites[e.Route[k]].path, line, m.ops)
+		// Whether these arrive shows elsewhere: a coordinator that is gone ends everything.
+		d.tell = func(patches []byte) {
 			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Echo: true, Words: patches}))
-		})
+		}
+		d.arrived = func(a arrival) { _ = m.nc.Publish(prefix+w.Session+arrivals, encode(a)) }
 		m.mu.Lock()
 		m.desks[who] = d
 		m.mu.Unlock()
@@ -190,6 +200,12 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 		a.Whos = append(a.Whos, line.Contender(who))
 	}
 	return m.nc.FlushTimeout(5 * time.Second)
+}
+
+func (m *member) all() []*desk {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.desks))
 }
 
 func (m *member) desk(who int) *desk {

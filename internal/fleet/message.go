@@ -20,6 +20,8 @@ const (
 	prefix    = "claimbench."
 	helloAt   = prefix + "hello"
 	announced = ".words"
+	arrivals  = ".arrivals"
+	starts    = ".starts"
 )
 
 func hostAt(session string, host int) string {
@@ -115,6 +117,20 @@ const (
 	toContinue = "continue"
 )
 
+// An arrival says that a contender stands before a round of its heat; the heat is known by its first round. A start is the
+// answer, when all have arrived.
+type arrival struct {
+	Who   int   `json:"who"`
+	First int64 `json:"first"`
+	Round int   `json:"round"`
+}
+
+type start struct {
+	First int64 `json:"first"`
+	Round int   `json:"round"`
+	At    int64 `json:"at"`
+}
+
 // A news is what changed in contenders' words.
 type news struct {
 	Number uint64 `json:"number,omitzero"` // the coordinator counts its own, so that an order can wait for them
@@ -126,7 +142,6 @@ type news struct {
 type answer struct {
 	Failure *failure        `json:"failure,omitzero"`
 	Events  []byte          `json:"events,omitzero"`
-	Ready   []int64         `json:"ready,omitzero"` // when each round was prepared
 	After   []byte          `json:"after,omitzero"`
 	Words   []byte          `json:"words,omitzero"` // what changed in the contender's own
 	Pending bool            `json:"pending,omitzero"`

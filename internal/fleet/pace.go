@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A pace is how the rounds of a race are placed: how far apart they are, how many there are to a batch, and how much
-// later each route starts than the others. It adapts after every batch.
+// A pace is how the rounds of a race are placed: how far ahead a start is announced, how many rounds there are to a batch,
+// and how much later each route starts than the others. It adapts after every batch.
 type pace struct {
-	step    int64   // from one start to the next, ns
+	lead    int64   // from the announcement of a start to the start, ns
 	width   int64   // of the operation, ns
 	size    int     // rounds in the next batch
 	offsets []int64 // of each route's start, ns; the earliest is 0
@@ -18,10 +18,10 @@ type pace struct {
 }
 
 const (
-	leastStep  = int64(300 * time.Microsecond)
-	firstStep  = int64(2 * time.Millisecond)
-	mostStep   = int64(500 * time.Millisecond)
-	batchSpan  = int64(200 * time.Millisecond)
+	leastLead  = int64(200 * time.Microsecond)
+	mostLead   = int64(100 * time.Millisecond)
+	mostOffset = int64(100 * time.Millisecond)
+	batchSpan  = 250 * time.Millisecond
 	firstBatch = 16
 	coldBatch  = 8
 	mostRounds = 256
@@ -29,8 +29,12 @@ const (
 	firstWidth = 20000
 )
 
-func newPace(routes int) *pace {
-	p := &pace{step: firstStep, width: firstWidth, size: firstBatch, offsets: make([]int64, routes), gain: make([]float64, routes), excess: make([]float64, routes)}
+// newPace begins with twice the time that a message took both ways.
+func newPace(routes int, trip time.Duration) *pace {
+	p := &pace{
+		lead: max(leastLead, 2*int64(trip)), width: firstWidth, size: firstBatch,
+		offsets: make([]int64, routes), gain: make([]float64, routes), excess: make([]float64, routes),
+	}
 	for i := range p.gain {
 		p.gain[i] = 0.5
 	}
@@ -40,31 +44,27 @@ func newPace(routes int) *pace {
 // A report is what a batch was like.
 type report struct {
 	rounds int
-	late   int   // rounds in which somebody started, or was prepared, too late
+	took   time.Duration
+	late   int   // rounds in which somebody started too late
 	wins   []int // by route
 	widths []int64
 }
 
 // after adapts to a batch of tight rounds.
 func (p *pace) after(r *report, bound int) {
-	p.places(r, bound)
+	switch share := float64(r.late) / float64(max(1, r.rounds)); {
+	case share > 0.1:
+		p.lead = min(p.lead*3/2, mostLead)
+	case share < 0.02:
+		p.lead = max(p.lead*15/16, leastLead)
+	}
+	each := max(r.took/time.Duration(max(1, r.rounds)), 1)
+	p.size = max(4, min(bound, mostRounds, int(batchSpan/each), 4*p.size))
 	if len(r.widths) > 0 {
 		slices.Sort(r.widths)
 		p.width = max(leastWidth, r.widths[len(r.widths)/10])
 	}
 	p.steer(r.wins)
-}
-
-// places makes room between rounds where somebody was late, and takes a little back where nobody was.
-func (p *pace) places(r *report, bound int) {
-	switch share := float64(r.late) / float64(max(1, r.rounds)); {
-	case share > 0.1:
-		p.step = p.step * 3 / 2
-	case share < 0.02:
-		p.step = p.step * 15 / 16
-	}
-	p.step = min(max(p.step, leastStep, 2*slices.Max(p.offsets), 2*p.width), mostStep)
-	p.size = max(4, min(bound, mostRounds, int(batchSpan/p.step), 4*p.size))
 }
 
 // steer starts a route later that won more than its share. A route that stays ahead is moved by more each time; one that
@@ -89,6 +89,6 @@ func (p *pace) steer(wins []int) {
 	}
 	least := slices.Min(p.offsets)
 	for i := range p.offsets {
-		p.offsets[i] = min(p.offsets[i]-least, mostStep/4)
+		p.offsets[i] = min(p.offsets[i]-least, mostOffset)
 	}
 }

@@ -42,7 +42,8 @@ type Fleet struct {
 	closing bool
 	kernels map[string]*kernel
 
-	field *field
+	field   *field
+	starter starter
 }
 
 // Serve opens the meeting point. The join line is for a person, or for whatever starts the hosts.
@@ -60,7 +61,11 @@ func Serve(s Serving) (*Fleet, error) {
 	if f.point, err = f.Meeting.open(s.Log); err != nil {
 		return nil, err
 	}
-	if _, err := f.point.nc.Subscribe(helloAt, f.meet); err != nil {
+	f.starter.f = f
+	if _, err = f.point.nc.Subscribe(helloAt, f.meet); err == nil {
+		_, err = f.point.nc.Subscribe(prefix+f.session+arrivals, f.starter.hear)
+	}
+	if err != nil {
 		f.point.close()
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (m *Meeting) options(ours string) *server.Options {
 		p = server.RANDOM_PORT
 	}
 	hosts := &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced}},
+		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced, prefix + "*" + arrivals}},
 		Subscribe: &server.SubjectPermission{Allow: []string{prefix + ">", "_INBOX.>"}},
 		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
 	}

@@ -7,8 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Heat is one contender's part of a batch of rounds whose starts are agreed beforehand: contenders on several kernels
-// have no barrier in common, but a clock.
+// A Heat is one contender's part of a batch of rounds in which contenders of several lines race, on one host or on many.
+// The barrier of a line is replaced by whoever runs the race: each contender says when it has arrived, and is told at
+// which instant to start. All else is as in a batch: everybody is prepared before anybody starts, and nobody lets go of
+// what it won before all have tried.
 type Heat struct {
 	Op     string
 	N      int   // contenders in the race
@@ -16,8 +18,6 @@ type Heat struct {
 	First  int64 // number of the first round
 	Rounds int
 	Phase  Phase
-	At     int64 // when the first round starts; see SetClock
-	Step   int64 // from one start to the next, ns
 	Pause  int64 // before each cold round, ns
 	Width  int64 // of the operation, ns
 	Offset int64 // of this contender's start, ns
@@ -26,40 +26,56 @@ type Heat struct {
 	Arg    uint64
 }
 
-// Start is when a contender is to start in the i'th round.
-func (h *Heat) Start(who, i int) int64 {
+// Start is when a contender is to start in the i'th round, which starts at an instant.
+func (h *Heat) Start(who, i int, at int64) int64 {
 	j := h.job(0, 0)
-	return j.startAt(who, i)
+	return at + j.offsetOf(who, i)
 }
 
 func (h *Heat) job(kind jobKind, op uint32) job {
 	return job{
 		kind: kind, op: op, n: int32(h.N), lanes: int32(max(1, h.Lanes)), first: h.First, rounds: int32(h.Rounds), phase: h.Phase,
-		pause: h.Pause, width: h.Width, offset: h.Offset, jitter: h.Jitter, at: h.At, step: h.Step, seed: h.Seed, arg: h.Arg,
+		pause: h.Pause, width: h.Width, offset: h.Offset, jitter: h.Jitter, seed: h.Seed, arg: h.Arg,
 	}
 }
 
-func (j *job) startAt(who, i int) int64 {
+func (j *job) offsetOf(who, i int) int64 {
 	r := runner{id: who, lanes: int(j.lanes), lane: who % int(j.lanes)}
-	return j.at + int64(i)*j.step + j.startOffset(&r, j.first+int64(i))
+	return j.startOffset(&r, j.first+int64(i))
 }
 
-// Heat has the line's first contender run its part of a batch. It returns, for each round, what the contender saw and
-// when it was prepared; both are valid until the next call. LookAfter and Clean have to follow, each when all contenders
-// of the race are done with what comes before.
-func (l *Line) Heat(ctx context.Context, h Heat) (events []Event, ready []int64, err error) {
-	if h.Rounds < 1 || h.Rounds > maxBatch || h.N < 1 || h.Step < 0 {
-		return nil, nil, unix.EINVAL
+// Heat has the line's first contender run its part of a batch, and returns what it saw in each round, valid until the
+// next call. It calls arrived when the contender stands before the i'th round; Go lets it start. Arrived is called once
+// more when the last round is over, and there Go lets it go on. LookAfter and Clean have to follow, each when all
+// contenders of the race are done with what comes before.
+func (l *Line) Heat(ctx context.Context, h Heat, arrived func(i int)) ([]Event, error) {
+	if h.Rounds < 1 || h.Rounds > maxBatch || h.N < 1 || h.Phase > Cold {
+		return nil, unix.EINVAL
 	}
 	who := l.cfg.First
 	if err := l.ready(ctx, who); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	clear(l.sh.events[:h.Rounds])
-	l.inBatch = h.Rounds
+	l.reset(h.Rounds, 1)
 	l.heat = h
-	err = l.part(ctx, jobHeat)
-	return l.sh.events[:h.Rounds], l.sh.ready[:h.Rounds], err
+	seen := uint32(0)
+	l.look = func() bool {
+		at := l.sh.arrived.Load()
+		for ; seen < at; seen++ {
+			arrived(int(seen))
+		}
+		return at > l.sh.agreed.at.Load()
+	}
+	defer func() { l.look = nil }()
+	err := l.part(ctx, jobHeat)
+	return l.sh.events[:h.Rounds], err
+}
+
+// Go lets the contender start in the i'th round of its heat, at an instant; see SetClock. It may be called while Heat is
+// under way.
+func (l *Line) Go(i int, at int64) {
+	l.sh.start.Store(at)
+	l.sh.agreed.open(uint32(i + 1))
 }
 
 // LookAfter returns what the contender found of the heat's rounds that are its to look at; By is Nobody in the others.
@@ -79,7 +95,7 @@ func (l *Line) part(ctx context.Context, kind jobKind) error {
 	return l.await(ctx, l.heat.Op, l.cfg.First)
 }
 
-// heat runs the rounds. Nobody can be late to look at another's round: whoever is to look waits for all.
+// heat runs the rounds, as rounds of a contender does.
 func (c *contender) heat(op *Op, j *job) {
 	// Without it the kernel may be 50 µs late (prctl(2)); where it refuses, contention suffers and nothing else.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -91,21 +107,19 @@ func (c *contender) heat(op *Op, j *job) {
 		opened = op.Open(e)
 	}
 	for i := range int(j.rounds) {
-		c.inHeat(op, j, i, opened)
-		c.settle(op, j, i-1)
-		c.s.progress.Add(1)
-		if c.sh.stop.Load() != 0 {
+		if !c.inHeat(op, j, i, opened) {
 			return
 		}
+		c.settle(op, j, i-1)
 	}
-	if op.Settle != nil {
-		c.until(j.at + int64(j.rounds)*j.step) // the others may still be at the last round
+	if c.arrive(int(j.rounds)) {
+		c.settle(op, j, int(j.rounds)-1)
 	}
-	c.settle(op, j, int(j.rounds)-1)
 }
 
-// inHeat runs the i'th round. Whoever is late starts at once: its times tell.
-func (c *contender) inHeat(op *Op, j *job, i int, ready unix.Errno) {
+// inHeat runs the i'th round, and reports false when the heat is given up. Whoever hears too late when to start does so
+// at once: its times tell.
+func (c *contender) inHeat(op *Op, j *job, i int, ready unix.Errno) bool {
 	e, ev, number := c.env, &c.sh.events[i], j.first+int64(i)
 	if j.phase == Cold {
 		Sleep(time.Duration(j.pause))
@@ -115,16 +129,28 @@ func (c *contender) inHeat(op *Op, j *job, i int, ready unix.Errno) {
 	if ready == 0 && op.Prepare != nil {
 		ready = op.Prepare(e)
 	}
-	c.sh.ready[i] = now()
-	c.until(j.startAt(e.ID, i))
+	if !c.arrive(i) {
+		return false
+	}
 	if ready != 0 {
 		ev.Unready, ev.Errno = true, uint32(ready)
-		return
+		return true
 	}
+	c.until(c.sh.start.Load() + j.offsetOf(e.ID, i))
 	attempt(op, e, ev)
 	if op.Observe != nil {
 		op.Observe(e, ev)
 	}
+	return true
+}
+
+// arrive says that this contender stands before the i'th round, and waits to be let go.
+func (c *contender) arrive(i int) bool {
+	c.s.progress.Add(1)
+	c.sh.arrived.Store(uint32(i + 1))
+	c.sh.bell.Add(1)
+	futexWake(&c.sh.bell)
+	return c.sh.agreed.wait(c.sh, uint32(i+1), atOnce)
 }
 
 func (c *contender) settle(op *Op, j *job, i int) {
@@ -137,16 +163,12 @@ func (c *contender) settle(op *Op, j *job, i int) {
 // wakeEarly is how long before an instant a contender wakes up, to spin: a sleep may end late.
 const wakeEarly = 150 * time.Microsecond
 
-// until returns at an instant, or when the heat is given up.
+// until returns at an instant, which is never far away.
 func (c *contender) until(at int64) {
-	for {
-		left := time.Duration(at-now()) - wakeEarly
-		if left <= 0 || c.sh.stop.Load() != 0 {
-			break
-		}
-		Sleep(min(left, nap))
+	if left := time.Duration(at-now()) - wakeEarly; left > 0 {
+		Sleep(min(left, time.Second))
 	}
-	for now() < at {
+	for now() < at && c.sh.stop.Load() == 0 {
 	}
 }
 

@@ -34,10 +34,11 @@ type Line struct {
 	cpus      []int
 	procs     [MaxContenders]*proc
 	dirs      []string
-	number    int64 // of the next round; names are never used twice
-	inBatch   int   // rounds of the batch under way, or of the last one
-	abandoned int   // contenders in state D that were left behind
-	heat      Heat  // the last one
+	number    int64              // of the next round; names are never used twice
+	inBatch   int                // rounds of the batch under way, or of the last one
+	abandoned int                // contenders in state D that were left behind
+	heat      Heat               // the last one
+	look      func() (idle bool) // called while contenders are waited for: whether they in turn wait for somebody else
 	thread    chan func()
 }
 
@@ -297,13 +298,13 @@ func (l *Line) watch(ctx context.Context, what string, ids []int) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case progress != seen:
+		case l.look != nil && l.look(), progress != seen:
 			seen, since = progress, time.Now()
 		case time.Since(since) > l.cfg.HangAfter:
 			late = l.stuck(ids, late)
 			return &HungError{late, what, l.cfg.HangAfter, l.procs[late].state()}
 		}
-		futexWait(&l.sh.bell, bell, nap)
+		futexSleep(&l.sh.bell, bell, nap)
 	}
 }
 

@@ -50,9 +50,7 @@ type Tally struct {
 	Durations []int64 // of a sample of the attempts in tight rounds, ns
 	Elapsed   time.Duration
 
-	// Of several kernels: rounds that would be contested if the clocks were known exactly, and rounds that were not
-	// counted because somebody was prepared after another had started.
-	Unsure, Unprepared int
+	Unsure int // of several kernels: rounds that would be contested if the clocks were known exactly
 }
 
 // Total returns the rounds and the contested rounds of all phases.
@@ -173,8 +171,8 @@ func (r *running) batchBound() int {
 }
 
 // reset empties the barrier and the records. No contender is in a batch now.
-func (r *running) reset(rounds, n int) {
-	sh := r.sh
+func (l *Line) reset(rounds, n int) {
+	sh := l.sh
 	sh.arrived.Store(0)
 	sh.met.Store(0)
 	sh.gen.reset()
@@ -182,7 +180,7 @@ func (r *running) reset(rounds, n int) {
 	for i := range sh.lanes {
 		sh.lanes[i].reset()
 	}
-	r.inBatch = rounds
+	l.inBatch = rounds
 	clear(sh.events[:rounds*n])
 }
 

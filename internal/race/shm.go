@@ -35,7 +35,6 @@ type shared struct {
 	slots   [MaxContenders]slot
 	after   [maxBatch]After
 	events  [maxBatch * MaxContenders]Event
-	ready   [maxBatch]int64 // of a heat: when the preparation of each round was over
 	words   [MaxContenders][Words]uint64
 }
 
@@ -84,8 +83,6 @@ type job struct {
 	width  int64 // of the operation, ns
 	offset int64 // of this contender's start, ns
 	jitter int64 // of a tight round's start, at most, ns
-	at     int64 // of a heat: the start of its first round
-	step   int64 // of a heat: from one start to the next, ns
 	seed   uint64
 	arg    uint64
 }
