@@ -23,12 +23,14 @@ type desk struct {
 	tell func(patches []byte) // what others are to read at once
 
 	arrived func(arrival) // tells the coordinator
+	ahead   int64         // by how much this kernel's clock is pretended to be ahead, ns
 
 	busy   sync.Mutex // while an order is carried out
 	mu     sync.Mutex // over what follows: words come in while an order is carried out
 	cancel context.CancelFunc
 	told   []uint64 // the contender's words as the coordinator has them
 	shown  []uint64 // and as the other hosts do
+	over   int64    // heats that began by this round were given up
 	inHeat int64    // the first round of the heat under way
 	closed bool
 }
@@ -51,7 +53,8 @@ func (d *desk) carryOut(ctx context.Context, o *order) answer {
 		return answer{Failure: failureOf(errors.New("the contenders here are no more"))}
 	}
 	if o.Clock != nil {
-		d.line.SetClock(*o.Clock)
+		// Correct(t + ahead), as one correction.
+		d.line.SetClock(race.Clock{At: o.Clock.At - d.ahead, Offset: o.Clock.Offset + d.ahead, Drift: o.Clock.Drift})
 	}
 	var a answer
 	err := d.do(ctx, o, &a)
@@ -171,7 +174,11 @@ func (d *desk) heat(ctx context.Context, o *order, a *answer) error {
 	}
 	d.mu.Lock()
 	d.inHeat = o.Heat.First
+	over := d.inHeat <= d.over
 	d.mu.Unlock()
+	if over {
+		return context.Canceled
+	}
 	events, err := d.line.Heat(ctx, *o.Heat, func(i int) { d.arrived(arrival{Who: d.who, First: o.Heat.First, Round: i}) })
 	a.Events = pack(events)
 	return err
@@ -218,17 +225,19 @@ func (d *desk) write(patches []byte, echo bool) error {
 	})
 }
 
-// interrupt ends what the contender is waited for.
-func (d *desk) interrupt() {
+// interrupt ends what the contender is waited for. Heats that began by a round are over, also those that it has not heard
+// of yet.
+func (d *desk) interrupt(heats int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.over = max(d.over, heats)
 	if d.cancel != nil {
 		d.cancel()
 	}
 }
 
 func (d *desk) close() error {
-	d.interrupt()
+	d.interrupt(0)
 	d.busy.Lock()
 	defer d.busy.Unlock()
 	d.mu.Lock()

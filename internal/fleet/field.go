@@ -100,21 +100,36 @@ func (d *field) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(context.WithoutCancel(ctx), 2*d.cfg.HangAfter+patience)
 }
 
-// all gives contenders their orders at once.
+// all gives contenders their orders at once. When one fails, the others, which may wait for it, are told to give up.
 func (d *field) all(ctx context.Context, who []int, what func(i int) order, then func(i int, a answer) error) error {
 	errs := make([]error, len(who))
 	var wg sync.WaitGroup
+	var once sync.Once
 	for k, i := range who {
 		wg.Go(func() {
 			a, err := d.order(ctx, i, what(i))
 			if err == nil && then != nil {
 				err = then(i, a)
 			}
-			errs[k] = err
+			if errs[k] = err; err != nil {
+				once.Do(func() { d.giveUp(ctx, who) })
+			}
 		})
 	}
 	wg.Wait()
 	return firstOf(errs)
+}
+
+// giveUp has the contenders end what they are at.
+func (d *field) giveUp(ctx context.Context, who []int) {
+	bound, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
+	// A host that does not hear this is lost soon, and then nobody waits for it.
+	_ = d.f.each(d.f.hosts, func(h *host) error {
+		there := slices.DeleteFunc(slices.Clone(who), func(i int) bool { return d.host(i) != h })
+		_, err := d.f.errand(bound, h, &errand{Do: doCancel, Contenders: there, Heats: d.number})
+		return err
+	})
 }
 
 // firstOf is the error that says most: a host that is lost, or a filesystem that hangs, before what follows from it.
@@ -220,13 +235,12 @@ func (d *field) wait(ctx context.Context, who int, o order) (race.Event, error) 
 
 // cancel returns when the contenders are at nothing any more, or were replaced.
 func (d *field) cancel(ctx context.Context, who ...int) {
+	d.giveUp(ctx, who)
 	bound, stop := d.bounded(ctx)
 	defer stop()
 	for _, i := range who {
-		// A host that does not hear this ends its contenders when it finds itself alone.
-		if _, err := d.f.errand(bound, d.host(i), &errand{Do: doCancel, Contenders: []int{i}}); err == nil {
-			_, _ = d.order(bound, i, order{Do: toPend})
-		}
+		// Orders are carried out one after the other: when this one is, the one before is over.
+		_, _ = d.order(bound, i, order{Do: toPend})
 	}
 }
 

@@ -30,15 +30,22 @@ type Joining struct {
 	Wait    time.Duration        // for the coordinator to appear
 	CA      string               // file of certificates to trust beside the system's
 	Creds   string               // file of NATS credentials
+	Away    time.Duration        // how long the server may be out of reach before this host gives up; 0 is 10 s
 	Log     func(string)
+
+	pretend pretence // for tests
 }
 
-// away is how long a coordinator may be out of reach before a host gives up.
-const away = 10 * time.Second
+// A pretence makes one kernel look like two.
+type pretence struct {
+	bootID string
+	ahead  int64 // of its clock, ns
+}
 
 // Join works for a coordinator until it is told to leave, the coordinator is gone, or the context ends. Then nothing of
 // it is left: no contender, and no work directory if nobody else can remove it.
 func Join(ctx context.Context, j Joining) (err error) {
+	j.Away = cmp.Or(j.Away, 10*time.Second)
 	m := &member{Joining: j, ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, dir := range j.Dirs {
@@ -115,6 +122,7 @@ func (m *member) hello() (hello, error) {
 	h := hello{Protocol: Protocol, Version: m.Version, Name: m.Name, PID: os.Getpid(), Dirs: len(m.Dirs), Host: host, Ops: Digest(m.Ops)}
 	h.Named = h.Name != ""
 	h.Name = cmp.Or(h.Name, host.Name)
+	h.Host.BootID = cmp.Or(m.pretend.bootID, host.BootID)
 	h.TimeNS, _ = os.Readlink("/proc/self/ns/time")
 	for _, s := range m.sites {
 		route, err := facts.ReadRoute(s.path)
@@ -178,9 +186,9 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // missing ends the host's part if the server does not come back.
 func (m *member) missing(why error) {
-	time.AfterFunc(away, func() {
+	time.AfterFunc(m.Away, func() {
 		if m.nc != nil && !m.nc.IsConnected() {
-			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", away, errors.Join(nats.ErrDisconnected, why)))
+			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", m.Away, errors.Join(nats.ErrDisconnected, why)))
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (h *heard) wait(number uint64, d time.Duration) bool {
 func (m *member) serve(ctx context.Context, w welcome) error {
 	m.words = newHeard()
 	_, err := m.nc.Subscribe(pingAt(w.Session, w.Host), func(msg *nats.Msg) {
-		_ = msg.Respond(encode(pong{At: race.Now()})) // who does not hear it asks again
+		_ = msg.Respond(encode(pong{At: race.Now() + m.pretend.ahead})) // who does not hear it asks again
 	})
 	if err == nil {
 		_, err = m.nc.Subscribe(prefix+w.Session+announced, m.hear)
@@ -150,7 +150,7 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 		defer m.mu.Unlock()
 		for _, who := range e.Contenders {
 			if d := m.desks[who]; d != nil {
-				d.interrupt()
+				d.interrupt(e.Heats)
 			}
 		}
 	case doLeave:
@@ -186,6 +186,7 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 			return err
 		}
 		d := newDesk(who, m.sites[e.Route[k]].path, line, m.ops)
+		d.ahead = m.pretend.ahead
 		// Whether these arrive shows elsewhere: a coordinator that is gone ends everything.
 		d.tell = func(patches []byte) {
 			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Echo: true, Words: patches}))

@@ -72,6 +72,7 @@ type errand struct {
 	HangAfter  int64  `json:"hang_after_ns,omitzero"`
 	Way        int    `json:"way,omitzero"` // the index of this host's way to the directory
 	Nonce      string `json:"nonce,omitzero"`
+	Heats      int64  `json:"heats,omitzero"` // those that began by this round are over: cancel
 	Sub        string `json:"sub,omitzero"`
 }
 

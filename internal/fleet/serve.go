@@ -89,7 +89,7 @@ func (f *Fleet) meet(msg *nats.Msg) {
 	defer f.mu.Unlock()
 	w := welcome{Protocol: Protocol, Session: f.session, Hosts: f.Hosts, Host: len(f.hosts)}
 	if again := slices.IndexFunc(f.hosts, func(o *host) bool { return o.hello.same(&h) }); again >= 0 {
-		w.Host = again // its first hello was answered, and the answer lost
+		w.Host = f.hosts[again].index // its first hello was answered, and the answer lost
 		_ = msg.Respond(encode(w))
 		return
 	}
@@ -165,6 +165,7 @@ func (f *Fleet) Gather(ctx context.Context) (missing string, err error) {
 	if late {
 		f.Hosts = max(here, 1) // whoever comes now is refused
 	}
+	slices.SortFunc(f.hosts, func(a, b *host) int { return strings.Compare(a.name(), b.name()) }) // not by who came first
 	f.mu.Unlock()
 	switch {
 	case here < 2:
