@@ -131,8 +131,9 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 		m.mine(e.Nonce, true)
 		return s.make(e.Nonce)
 	case doSee:
-		m.mine(e.Nonce, true)
-		a.Seen, err = s.see(e.Nonce)
+		if a.Seen, err = s.see(e.Nonce); a.Seen {
+			m.mine(e.Nonce, true)
+		}
 		return err
 	case doSub:
 		return s.sub(e.Nonce, e.Sub)
