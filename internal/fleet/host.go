@@ -86,7 +86,8 @@ func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) 
 const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
-	silence    = 6 * time.Second // without an answer, and the host is lost
+	silence    = 8 * time.Second // without an answer, and the host is lost
+	pingWait   = 4 * time.Second // a late answer is a sign of life, too
 	patience   = 10 * time.Second
 )
 
@@ -139,6 +140,8 @@ func (f *Fleet) keepPinging(h *host) {
 			last = time.Now()
 		case errors.Is(err, nats.ErrNoResponders):
 			h.losing("its process or its connection is gone")
+		case errors.Is(err, nats.ErrConnectionClosed):
+			h.losing("the coordinator has lost its own connection")
 		case time.Since(last) > silence:
 			h.losing(fmt.Sprintf("no sign of it for %v", silence))
 		}
@@ -148,7 +151,7 @@ func (f *Fleet) keepPinging(h *host) {
 // ping takes one sample of the host's clock.
 func (f *Fleet) ping(h *host) error {
 	sent := race.Now()
-	msg, err := f.point.nc.Request(pingAt(f.session, h.index), nil, time.Second)
+	msg, err := f.point.nc.Request(pingAt(f.session, h.index), nil, pingWait)
 	back := race.Now()
 	if err != nil {
 		return err
@@ -156,6 +159,9 @@ func (f *Fleet) ping(h *host) error {
 	var p pong
 	if err := decode(msg.Data, &p); err != nil {
 		return err
+	}
+	if p.Again > 0 {
+		h.losing("its connection was broken meanwhile, and what was on its way is lost")
 	}
 	h.kernel.add(sample{sent, back, p.At})
 	h.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -85,7 +86,8 @@ type member struct {
 	ops   map[string]*race.Op
 	nc    *nats.Conn
 	sites []*site
-	over  chan error // why it ends; nil when it was told to
+	again atomic.Int64 // how often the connection was broken, and mended
+	over  chan error   // why it ends; nil when it was told to
 
 	mu       sync.Mutex
 	desks    map[int]*desk
@@ -140,8 +142,9 @@ func (m *member) hello() (hello, error) {
 // connect tries again while nobody is there; who is there and refuses is asked once.
 func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, error) {
 	opts := []nats.Option{
-		nats.Name("claimbench join"), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(2 * time.Second),
+		nats.Name("claimbench join"), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(10 * time.Second),
 		nats.Timeout(5 * time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
+		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
 	}
 	if m.CA != "" {

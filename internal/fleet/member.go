@@ -57,7 +57,7 @@ func (h *heard) wait(number uint64, d time.Duration) bool {
 func (m *member) serve(ctx context.Context, w welcome) error {
 	m.words = newHeard()
 	_, err := m.nc.Subscribe(pingAt(w.Session, w.Host), func(msg *nats.Msg) {
-		_ = msg.Respond(encode(pong{At: race.Now() + m.pretend.ahead})) // who does not hear it asks again
+		_ = msg.Respond(encode(pong{At: race.Now() + m.pretend.ahead, Again: m.again.Load()})) // who does not hear it asks again
 	})
 	if err == nil {
 		_, err = m.nc.Subscribe(prefix+w.Session+announced, m.hear)

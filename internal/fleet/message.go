@@ -51,7 +51,8 @@ type hello struct {
 
 // A pong answers a ping.
 type pong struct {
-	At int64 `json:"at"` // the host's clock, ns
+	At    int64 `json:"at"`             // the host's clock, ns
+	Again int64 `json:"again,omitzero"` // how often its connection was broken, and mended
 }
 
 // A welcome answers a hello: the host's number and session, or why it may not join.

@@ -66,7 +66,7 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 		return nil, err
 	}
 	if m.URL != "" {
-		return m.visit(log)
+		return m.visit()
 	}
 	if m.Token == "" && !m.Open {
 		m.Token = secret()
@@ -116,8 +116,8 @@ func (m *Meeting) options(ours string) *server.Options {
 		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
 	}
 	opts := &server.Options{
-		Host: host, Port: p, NoLog: false, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 3, TLSTimeout: 3,
-		MaxControlLine: 4096, NoSystemAccount: true, PingInterval: 2 * time.Second, MaxPingsOut: 3, WriteDeadline: 10 * time.Second,
+		Host: host, Port: p, NoLog: false, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 10, TLSTimeout: 10,
+		MaxControlLine: 4096, NoSystemAccount: true, PingInterval: 10 * time.Second, MaxPingsOut: 3, WriteDeadline: 10 * time.Second,
 		Users: []*server.User{{Username: "coordinator", Password: ours}},
 	}
 	if m.Open {
@@ -141,8 +141,10 @@ func (m *Meeting) address(s *server.Server) string {
 }
 
 // visit uses a server that is there already.
-func (m *Meeting) visit(func(string)) (*meetingPoint, error) {
-	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(quiet), nats.MaxReconnects(5)}
+//
+// Orders and answers are lost with a connection, so that a broken one is not mended: it ends the survey.
+func (m *Meeting) visit() (*meetingPoint, error) {
+	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(quiet), nats.NoReconnect()}
 	if m.CA != "" {
 		opts = append(opts, nats.RootCAs(m.CA))
 	}
