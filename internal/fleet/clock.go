@@ -21,9 +21,9 @@ func (s sample) middle() float64 { return float64(s.sent) + float64(s.trip())/2 
 
 const (
 	keptSamples = 512
-	fitFrom     = 5e9   // ns that samples must span for a drift to be told from their noise
-	driftDoubt  = 20e-6 // what a kernel's clock may drift beside what was fitted; NTP slews by 500e-6 at most, and seldom
-	blindDrift  = 100e-6
+	fitFrom     = 5e9    // ns that samples must span for a drift to be told from their noise
+	driftDoubt  = 1e-6   // by how much a drift that was fitted may change
+	blindDrift  = 100e-6 // one that was not; NTP slews by 500e-6 at most, and seldom
 )
 
 // A fit is a host's clock as a line, and how wrong it may be.
@@ -48,8 +48,8 @@ func fitClock(all []sample) fit {
 	best = best[:max(1, (len(best)+3)/4)]
 	at, offset, slope := line(best)
 	doubt := blindDrift
-	if slope != 0 {
-		doubt = driftDoubt
+	if slope != 0 { // the noise of the middles, over the time between them, is what the slope may be wrong by
+		doubt = driftDoubt + float64(best[len(best)/2].trip())/float64(spanOf(best))
 	}
 	type bound struct{ at, by int64 }
 	var bounds []bound
@@ -72,16 +72,15 @@ func fitClock(all []sample) fit {
 
 // line is the least-squares line through the middles; level where the samples span too little. at is the mean instant.
 func line(all []sample) (at int64, offset, slope float64) {
-	first, last, base := all[0].theirs, all[0].theirs, all[0].middle()
+	base := all[0].middle()
 	var sumX, sumY, n float64
 	for _, s := range all {
-		first, last = min(first, s.theirs), max(last, s.theirs)
 		sumX += float64(s.theirs - all[0].theirs)
 		sumY += s.middle() - base
 		n++
 	}
 	at, offset = all[0].theirs+int64(sumX/n), base+sumY/n
-	if last-first < fitFrom || n < 8 {
+	if spanOf(all) < fitFrom || n < 8 {
 		return at, offset, 0
 	}
 	var xx, xy float64
@@ -91,4 +90,13 @@ func line(all []sample) (at int64, offset, slope float64) {
 		xy += x * (s.middle() - offset)
 	}
 	return at, offset, min(max(xy/xx, -1e-3), 1e-3)
+}
+
+// spanOf is from the first instant of the samples to the last.
+func spanOf(all []sample) int64 {
+	first, last := all[0].theirs, all[0].theirs
+	for _, s := range all {
+		first, last = min(first, s.theirs), max(last, s.theirs)
+	}
+	return last - first
 }

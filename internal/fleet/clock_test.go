@@ -45,7 +45,7 @@ func TestAFittedClockIsWithinItsUncertainty(t *testing.T) {
 				if unsure := f.unsure(theirs); wrong > unsure || -wrong > unsure {
 					t.Errorf("%v later: wrong by %d ns, and sure to %d", later, wrong, unsure)
 				}
-				if unsure := f.unsure(theirs); c.n > 30 && unsure > 400e3+int64(driftDoubt*float64(later+10e9)) {
+				if unsure := f.unsure(theirs); c.n > 30 && unsure > 400e3+int64(blindDrift*float64(later)) {
 					t.Errorf("%v later: unsure by %d ns", later, unsure)
 				}
 			}

@@ -179,8 +179,8 @@ func (d *desk) heat(ctx context.Context, o *order, a *answer) error {
 	if over {
 		return context.Canceled
 	}
-	events, err := d.line.Heat(ctx, *o.Heat, func(i int) { d.arrived(arrival{Who: d.who, First: o.Heat.First, Round: i}) })
-	a.Events = pack(events)
+	events, late, err := d.line.Heat(ctx, *o.Heat, func(i int) { d.arrived(arrival{Who: d.who, First: o.Heat.First, Round: i}) })
+	a.Events, a.Late = pack(events), late
 	return err
 }
 

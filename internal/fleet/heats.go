@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/claimbench/claimbench/internal/race"
@@ -97,13 +98,15 @@ func (c *contest) heat(phase race.Phase) race.Heat {
 // batch runs the rounds, then has each looked after and removed, each step when all are done with the one before.
 func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) {
 	c.words.send()
-	began, clocks, events := time.Now(), c.clocks(), make([][]race.Event, len(c.who))
+	began, clocks := time.Now(), c.clocks()
+	events, late := make([][]race.Event, len(c.who)), make([]int, len(c.who))
 	c.f.starter.begin(h.First, h.Rounds, len(c.who), c.pace.lead)
 	err := c.together(ctx, func(i int) order {
 		mine := h
 		mine.Offset = c.pace.offsets[c.Route(i)]
 		return order{Do: toHeat, Heat: &mine, Clock: &clocks[i]}
 	}, func(i int, a answer) (err error) {
+		late[i] = a.Late
 		events[i], err = unpack[race.Event](a.Events, h.Rounds)
 		return err
 	})
@@ -118,7 +121,7 @@ func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) 
 		err = c.together(ctx, func(int) order { return order{Do: toClean} }, nil)
 	}
 	rounds := c.rounds(&h, events, after)
-	c.last = report{rounds: len(rounds), took: time.Since(began), late: c.late(&h, rounds), wins: make([]int, len(c.routes))}
+	c.last = report{rounds: len(rounds), took: time.Since(began), late: slices.Max(late), wins: make([]int, len(c.routes))}
 	return rounds, err
 }
 
@@ -159,22 +162,6 @@ func (c *contest) rounds(h *race.Heat, events [][]race.Event, after []race.After
 		}
 	}
 	return rounds
-}
-
-// late is in how many rounds somebody started so late that the others may have been done.
-func (c *contest) late(h *race.Heat, rounds []race.Round) (late int) {
-	starts := c.f.starter.starts()
-	for k := range rounds {
-		for i := range rounds[k].Events {
-			mine := *h
-			mine.Offset = c.pace.offsets[c.Route(i)]
-			if at := rounds[k].Events[i].Invoke; at != 0 && at-mine.Start(i, k, starts[k]) > max(int64(50*time.Microsecond), h.Width) {
-				late++
-				break
-			}
-		}
-	}
-	return late
 }
 
 // clocks are what the contenders are to go by in the next batch. Those of one kernel go by one clock, and nothing about

@@ -144,6 +144,7 @@ type news struct {
 type answer struct {
 	Failure *failure        `json:"failure,omitzero"`
 	Events  []byte          `json:"events,omitzero"`
+	Late    int             `json:"late,omitzero"` // starts that were heard of too late
 	After   []byte          `json:"after,omitzero"`
 	Words   []byte          `json:"words,omitzero"` // what changed in the contender's own
 	Pending bool            `json:"pending,omitzero"`

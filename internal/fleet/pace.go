@@ -19,9 +19,9 @@ type pace struct {
 
 const (
 	leastLead  = int64(200 * time.Microsecond)
-	mostLead   = int64(100 * time.Millisecond)
+	mostLead   = int64(20 * time.Millisecond)
 	mostOffset = int64(100 * time.Millisecond)
-	batchSpan  = 250 * time.Millisecond
+	batchSpan  = time.Second
 	firstBatch = 16
 	coldBatch  = 8
 	mostRounds = 256
@@ -45,7 +45,7 @@ func newPace(routes int, trip time.Duration) *pace {
 type report struct {
 	rounds int
 	took   time.Duration
-	late   int   // rounds in which somebody started too late
+	late   int   // starts that one contender heard of too late, at most
 	wins   []int // by route
 	widths []int64
 }
@@ -59,7 +59,7 @@ func (p *pace) after(r *report, bound int) {
 		p.lead = max(p.lead*15/16, leastLead)
 	}
 	each := max(r.took/time.Duration(max(1, r.rounds)), 1)
-	p.size = max(4, min(bound, mostRounds, int(batchSpan/each), 4*p.size))
+	p.size = max(8, min(bound, mostRounds, int(batchSpan/each), 4*p.size))
 	if len(r.widths) > 0 {
 		slices.Sort(r.widths)
 		p.width = max(leastWidth, r.widths[len(r.widths)/10])

@@ -178,7 +178,7 @@ func TestStartsAreAnnouncedEarlierWhereContendersAreLate(t *testing.T) {
 	for range 1000 {
 		p.after(&report{rounds: 10, took: time.Hour, late: 10, wins: []int{10, 0}}, mostRounds)
 	}
-	if p.lead != mostLead || p.size != 4 || slices.Max(p.offsets) > mostOffset {
+	if p.lead != mostLead || p.size != 8 || slices.Max(p.offsets) > mostOffset {
 		t.Errorf("lead %d, size %d, offsets %v", p.lead, p.size, p.offsets)
 	}
 }

@@ -17,7 +17,6 @@ type starter struct {
 	n       int
 	lead    int64
 	arrived []int // at each round, how many
-	at      []int64
 }
 
 // begin is called before anybody is ordered into the heat.
@@ -25,7 +24,7 @@ func (s *starter) begin(first int64, rounds, n int, lead int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first, s.n, s.lead = first, n, lead
-	s.arrived, s.at = make([]int, rounds+1), make([]int64, rounds+1)
+	s.arrived = make([]int, rounds+1)
 }
 
 // hear counts an arrival.
@@ -41,15 +40,7 @@ func (s *starter) hear(msg *nats.Msg) {
 		return // of a heat that was given up
 	}
 	if s.arrived[a.Round]++; s.arrived[a.Round] == s.n {
-		s.at[a.Round] = race.Now() + s.lead
 		// Whoever does not hear it is missed by the order that it does not answer.
-		_ = s.f.point.nc.Publish(prefix+s.f.session+starts, encode(start{First: s.first, Round: a.Round, At: s.at[a.Round]}))
+		_ = s.f.point.nc.Publish(prefix+s.f.session+starts, encode(start{First: s.first, Round: a.Round, At: race.Now() + s.lead}))
 	}
-}
-
-// starts are the instants that were given, 0 for rounds that never started.
-func (s *starter) starts() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.at
 }

@@ -26,12 +26,6 @@ type Heat struct {
 	Arg    uint64
 }
 
-// Start is when a contender is to start in the i'th round, which starts at an instant.
-func (h *Heat) Start(who, i int, at int64) int64 {
-	j := h.job(0, 0)
-	return at + j.offsetOf(who, i)
-}
-
 func (h *Heat) job(kind jobKind, op uint32) job {
 	return job{
 		kind: kind, op: op, n: int32(h.N), lanes: int32(max(1, h.Lanes)), first: h.First, rounds: int32(h.Rounds), phase: h.Phase,
@@ -45,16 +39,16 @@ func (j *job) offsetOf(who, i int) int64 {
 }
 
 // Heat has the line's first contender run its part of a batch, and returns what it saw in each round, valid until the
-// next call. It calls arrived when the contender stands before the i'th round; Go lets it start. Arrived is called once
+// next call, and how often it heard of a start only when that was over. It calls arrived when the contender stands before the i'th round; Go lets it start. Arrived is called once
 // more when the last round is over, and there Go lets it go on. LookAfter and Clean have to follow, each when all
 // contenders of the race are done with what comes before.
-func (l *Line) Heat(ctx context.Context, h Heat, arrived func(i int)) ([]Event, error) {
+func (l *Line) Heat(ctx context.Context, h Heat, arrived func(i int)) (events []Event, late int, err error) {
 	if h.Rounds < 1 || h.Rounds > maxBatch || h.N < 1 || h.Phase > Cold {
-		return nil, unix.EINVAL
+		return nil, 0, unix.EINVAL
 	}
 	who := l.cfg.First
 	if err := l.ready(ctx, who); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	l.reset(h.Rounds, 1)
 	l.heat = h
@@ -67,8 +61,8 @@ func (l *Line) Heat(ctx context.Context, h Heat, arrived func(i int)) ([]Event, 
 		return at > l.sh.agreed.at.Load()
 	}
 	defer func() { l.look = nil }()
-	err := l.part(ctx, jobHeat)
-	return l.sh.events[:h.Rounds], err
+	err = l.part(ctx, jobHeat)
+	return l.sh.events[:h.Rounds], int(l.sh.met.Load()), err
 }
 
 // Go lets the contender start in the i'th round of its heat, at an instant; see SetClock. It may be called while Heat is
@@ -136,7 +130,11 @@ func (c *contender) inHeat(op *Op, j *job, i int, ready unix.Errno) bool {
 		ev.Unready, ev.Errno = true, uint32(ready)
 		return true
 	}
-	c.until(c.sh.start.Load() + j.offsetOf(e.ID, i))
+	at := c.sh.start.Load() + j.offsetOf(e.ID, i)
+	if now() > at {
+		c.sh.met.Add(1)
+	}
+	c.until(at)
 	attempt(op, e, ev)
 	if op.Observe != nil {
 		op.Observe(e, ev)

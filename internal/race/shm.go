@@ -25,8 +25,8 @@ type shared struct {
 	_       [64]byte
 	arrived atomic.Uint32 // arrivals at the barrier since the batch began
 	_       [124]byte
-	gen     gate // the last round whose contenders have all arrived
-	met     atomic.Uint32
+	gen     gate          // the last round whose contenders have all arrived
+	met     atomic.Uint32 // leaders that stand at the line; of a heat: starts that were heard of too late
 	_       [124]byte
 	start   atomic.Int64 // the instant agreed for the round, CLOCK_MONOTONIC ns
 	_       [120]byte
