@@ -1,8 +1,8 @@
 // Package fleet has contenders on many hosts race: serve is the one that asks, join the many that do.
 //
 // Hosts meet over NATS. Each joined host works inside one directory that its own command line names, keeps contender
-// processes ready there, and carries out orders: enter a directory of ours, run rounds that start at agreed instants,
-// do one operation, kill a contender. What its contenders see comes back raw.
+// processes ready there, and carries out orders: enter a directory of ours, run rounds, do one operation, kill a contender.
+// What its contenders see comes back raw. A round starts at an instant that is agreed when all have arrived.
 //
 // All instants are those of the coordinator's CLOCK_MONOTONIC. Each host is told by how much to correct its own, so that
 // events, orders and what contenders write into their words need no conversion. What is not known of the correction is
