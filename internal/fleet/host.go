@@ -20,11 +20,9 @@ type host struct {
 	alive  context.Context // ends, with a LostError as its cause, when the host is lost
 	lose   context.CancelCauseFunc
 	kernel *kernel
-	first  int // index of its first way among the routes
 
-	mu     sync.Mutex
-	trip   time.Duration // of the shortest ping
-	pinged time.Time     // the last that was answered
+	mu   sync.Mutex
+	trip time.Duration // of the shortest ping
 }
 
 func newHost(index int, h hello) *host {

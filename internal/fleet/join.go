@@ -132,9 +132,7 @@ func (m *member) hello() (hello, error) {
 			return h, err
 		}
 		h.Routes = append(h.Routes, route)
-		for _, w := range facts.Warnings(&route, &host) {
-			h.Warnings = append(h.Warnings, w)
-		}
+		h.Warnings = append(h.Warnings, facts.Warnings(&route, &host)...)
 	}
 	return h, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -178,6 +179,9 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 	if len(e.Route) != len(e.Contenders) || e.HangAfter <= 0 || slices.ContainsFunc(e.Route, func(r int) bool { return r < 0 || r >= len(m.sites) }) {
 		return errors.New("an errand that is not complete: start")
 	}
+	// Each desk waits for its contender in a system call. The runtime gives the processor of such a call to other
+	// goroutines only after up to 10 ms; with one to spare for each nobody waits for that.
+	runtime.GOMAXPROCS(runtime.NumCPU() + len(e.Contenders) + 1)
 	for k, who := range e.Contenders {
 		if m.desk(who) != nil {
 			return fmt.Errorf("contender %d is there already: refused", who)
