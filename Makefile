@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
-.PHONY: build survey test check race docs requirements requirements-full calibrate bench workloads soak lab lab-quick clean
+.PHONY: build survey test check race fleet-test docs requirements requirements-full calibrate bench workloads soak lab lab-quick clean
 
 build: ## bin/claimbench, one static binary
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/claimbench ./cmd/claimbench
@@ -30,6 +30,10 @@ race: ## the packages with goroutines, under the race detector; it needs a C com
 	else \
 		echo 'race detector: skipped, no C compiler ($$(go env CC))'; \
 	fi
+
+fleet-test: ## several hosts: serve and joins over loopback, as processes and at the command line
+	go test ./internal/fleet
+	go test -run TestScript/fleet ./cmd/claimbench
 
 requirements: ## docs/requirements.md and the Go table beside the explorer, with two contenders
 	go run ./cmd/claimbench explore --requirements docs/requirements.md

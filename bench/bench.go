@@ -44,7 +44,7 @@ func Find(name string) (Workload, bool) {
 
 // Options say where and how much. The line's contenders stand in the directory already.
 type Options struct {
-	Line      *race.Line
+	Line      race.Field
 	Scope     result.Scope
 	Seed      uint64
 	Protocols []string // none is those that the workload is about

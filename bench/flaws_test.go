@@ -34,7 +34,7 @@ func TestTheSuccessorOfAKilledContenderIsNoDuplicate(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, func() {
 		for i := range 4 {
 			if recordsIn(l.Words(i))[0].Began != 0 {
-				pid, _, _ := l.Contender(i)
+				pid := l.Contender(i).PID
 				_ = unix.Kill(pid, unix.SIGKILL)
 				killed <- pid
 				return

@@ -27,6 +27,9 @@ func (b *bencher) conclude(r *row, o order, all []attempted, w *watcher, err err
 	if end != nil {
 		return false, end
 	}
+	if b.farApart() {
+		fence(all)
+	}
 	v := judge(r.routes, keysOf(o), all)
 	if void = cmp.Or(disturbed, void, unanswered(all)); void == "" && v.missed > 0 {
 		void = answeredLate(all)
@@ -41,6 +44,34 @@ func (b *bencher) conclude(r *row, o order, all []attempted, w *watcher, err err
 		r.add(keysOf(o), all)
 	}
 	return true, nil
+}
+
+// farApart says that contenders are on several hosts, which have no sink in common.
+func (b *bencher) farApart() bool {
+	first := b.Line.Contender(0).Host
+	for i := range b.Line.Contenders() {
+		if b.Line.Contender(i).Host != first {
+			return true
+		}
+	}
+	return false
+}
+
+// fence says what one sink of all hosts would have answered: it writes when the work ends, and refuses a generation lower
+// than the highest before. TTLs lie between those writes, beside which what is not known of the hosts' clocks is nothing.
+func fence(all []attempted) {
+	for i := range all {
+		a := &all[i]
+		if a.sink == 0 {
+			continue
+		}
+		a.sink = sinkAccepted
+		for j := range all {
+			if b := &all[j]; b.sink != 0 && b.Key == a.Key && b.Ended < a.Ended && b.Generation > a.Generation {
+				a.sink = sinkRefused
+			}
+		}
+	}
 }
 
 // A voidError is why a trial shows nothing.
@@ -79,7 +110,7 @@ func (b *bencher) hangs(err error) bool {
 func (b *bencher) attempts(o order, who ...int) []attempted {
 	var all []attempted
 	for _, i := range who {
-		pid, _, _ := b.Line.Contender(i)
+		pid := b.Line.Contender(i).PID
 		for k, r := range recordsIn(b.Line.Words(i))[:o.Keys] {
 			if r.Tries == 0 {
 				continue

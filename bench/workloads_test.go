@@ -199,7 +199,7 @@ func TestTrialsEndWithTheTime(t *testing.T) {
 
 func TestAContenderThatIsKilledVoidsItsTrialAlone(t *testing.T) {
 	l := lineIn(t, 16, t.TempDir())
-	pid, _, _ := l.Contender(3)
+	pid := l.Contender(3).PID
 	b := &bencher{Options: Options{Line: l}, ctx: t.Context(), rows: map[string]*row{}}
 	r := b.row("storm", "generations", "", 16, 1)
 	for i := range 3 {

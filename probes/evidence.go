@@ -294,9 +294,9 @@ func (b *Bench) raw(op string, r *race.Round) result.Round {
 }
 
 func (b *Bench) event(contender int, ev *race.Event) result.Event {
-	pid, _, cpu := b.Line.Contender(contender)
+	who := b.Line.Contender(contender)
 	out := result.Event{
-		Contender: contender, Route: b.Line.Route(contender), PID: pid, CPU: cpu,
+		Contender: contender, Route: b.Line.Route(contender), Host: who.Host, PID: who.PID, TID: who.TID, CPU: who.CPU,
 		Invoke: ev.Invoke, Return: ev.Return, Released: ev.Released, Inode: ev.Inode, Links: ev.Links, Saw: ev.Saw,
 	}
 	if ev.Errno != 0 {

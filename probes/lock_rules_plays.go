@@ -246,7 +246,7 @@ func (p *rulePlay) become() {
 	}
 	p.killed = true
 	p.record(holder, "exec", &race.Event{Invoke: race.Now(), Return: race.Now()})
-	pid, _, _ := p.b.Line.Contender(holder)
+	pid := p.b.Line.Contender(holder).PID
 	before, _ := os.ReadFile(cmdline(pid))
 	p.b.Line.Begin(holder, "rule-exec", p.name, 0)
 	if !becameAnother(pid, before, p.b.HoldWait) {

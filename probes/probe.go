@@ -84,7 +84,7 @@ func Find(name string) (Probe, bool) {
 
 // A Bench is what a probe has at hand: the contenders, in a fresh directory of the target, and how much to do.
 type Bench struct {
-	Line       *race.Line
+	Line       race.Field
 	Routes     int
 	Scope      result.Scope
 	Contenders []int         // how many race, in turn

@@ -99,6 +99,9 @@ func figures(f *result.Finding, t *race.Tally, n int) {
 			f.Figures["contested_"+name+by+"_share"] = float64(t.Contested[p]) / float64(t.Rounds[p])
 		}
 	}
+	if t.Unsure > 0 {
+		f.Figures["unsure_by_clocks"+by+"_share"] = float64(t.Unsure) / float64(rounds)
+	}
 	wins := 0
 	for _, w := range t.Wins {
 		wins += w

@@ -46,7 +46,7 @@ func overlaid[T replacing | gazing](words []uint64) *T { return (*T)(unsafe.Poin
 // replaceOps are the operations. Arg of the first is how long to go on, and whether to leave gaps; that of the second,
 // who replaces.
 var replaceOps = []race.Op{
-	{Name: "visibility:keep-replacing", Attempt: keepReplacing},
+	{Name: "visibility:keep-replacing", Announces: true, Attempt: keepReplacing},
 	{Name: "visibility:keep-looking", Attempt: keepLooking},
 	{Name: "visibility:replaced-clean", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
 		name, temp := replacedNames(e.Num)

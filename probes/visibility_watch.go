@@ -82,7 +82,7 @@ var watchOps = []race.Op{
 		return 0
 	}},
 	{Name: "visibility:look-before", Attempt: lookBefore},
-	{Name: "visibility:change", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
+	{Name: "visibility:change", Announces: true, Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
 		for i, p := range placesOf(e.Num) {
 			recordsOf[changeRecord](e.Words(e.ID))[i].make(e, &p, errandOf(e.Arg).idle)
 			e.Progress()

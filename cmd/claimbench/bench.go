@@ -40,10 +40,15 @@ func benchCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	f.addBench(cmd)
+	return cmd
+}
+
+// addBench adds the flags that are about workloads.
+func (f *surveyFlags) addBench(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.protocols, "protocol", nil, "protocols, controls or peers that take part (default: those that the workload is about)")
 	cmd.Flags().IntVar(&f.trials, "trials", 0, "trials of each protocol (default: the workload's own number)")
 	cmd.Flags().BoolVar(&f.full, "full", false, "the sizes that take many minutes: scale up to 10 000 000 keys")
-	return cmd
 }
 
 // benchBudget is more than any workload of the usual size takes.

@@ -75,7 +75,7 @@ Exit status: 0 every required protocol is safe and every required promise holds,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return seeHelp(cmd, err) })
-	root.AddCommand(surveyCommand(), probeCommand(), benchCommand(), exploreCommand(), calibrateCommand(), labCommand(), onceCommand(), reportCommand(), compareCommand(), docsCommand(), versionCommand())
+	root.AddCommand(surveyCommand(), probeCommand(), benchCommand(), exploreCommand(), calibrateCommand(), labCommand(), serveCommand(), joinCommand(), onceCommand(), reportCommand(), compareCommand(), docsCommand(), versionCommand())
 	return root
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ type surveyFlags struct {
 	protocols []string
 	trials    int
 	full      bool
+
+	fleet *fleetFlags // many hosts; nil is this one
 }
 
 func (f *surveyFlags) add(cmd *cobra.Command) {
@@ -80,7 +83,7 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 		return usage(err)
 	}
 	notes := []string{}
-	if len(dirs) == 0 && len(f.routes) == 0 {
+	if len(dirs) == 0 && len(f.routes) == 0 && f.fleet == nil {
 		dirs, notes = facts.DefaultTargets()
 	}
 	targets, err := f.targets(dirs)
@@ -105,17 +108,28 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 			p.note("required, but not among the probes to run, so unproven: " + name)
 		}
 	}
+	var there survey.Elsewhere
+	missing := ""
+	if f.fleet != nil {
+		met, late, err := f.fleet.gather(ctx, cmd, p)
+		if err != nil {
+			return err
+		}
+		defer met.Close()
+		targets, there, missing = [][]string{met.Target()}, met, late
+	}
 	if len(targets) == 0 {
 		return cannotRun(errors.New("no filesystem here can be written; name a directory"))
 	}
 	file, runErr := survey.Run(ctx, survey.Options{
 		Targets: targets, Config: c, Version: version, Progress: p.hooks(),
-		BenchOnly: f.workloads != nil, Protocols: f.protocols, Full: f.full, Draw: drawBeside(out, p),
+		Elsewhere: there, BenchOnly: f.workloads != nil, Protocols: f.protocols, Full: f.full, Draw: drawBeside(out, p),
 	})
 	p.close()
 	if file == nil {
 		return explain(runErr)
 	}
+	file.Incomplete = cmp.Or(file.Incomplete, missing)
 	if f.anonymize {
 		file.Anonymize()
 	}

@@ -51,6 +51,7 @@ func contend(ops []Op, id, cpu string) error {
 	}
 	unix.CloseOnExec(shmFD)
 	unix.Umask(0) // the mode of what a contender makes carries its number
+	corrected = &sh.clock
 	c := &contender{sh: sh, s: &sh.slots[i], ops: ops, parent: os.Getppid(), env: newEnv(i)}
 	c.s.tid = int32(unix.Gettid())
 	c.env.Words = func(i int) []uint64 { return sh.words[i][:] }
@@ -114,6 +115,12 @@ func (c *contender) do(j *job) {
 		c.race(&c.ops[j.op], j)
 	case jobStep:
 		c.step(&c.ops[j.op], j)
+	case jobHeat:
+		c.heat(&c.ops[j.op], j)
+	case jobLook:
+		c.sweep(j, func(i int) { c.lookAfter(&c.ops[j.op], &c.sh.after[i]) })
+	case jobClean:
+		c.endHeat(&c.ops[j.op], j)
 	}
 }
 

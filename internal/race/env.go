@@ -44,16 +44,6 @@ func newEnv(id int) *Env {
 	return e
 }
 
-// enter opens the route's directory, which may take a moment to be seen over another route than its maker's.
-func (e *Env) enter(path *[maxPath]byte) unix.Errno {
-	if e.Dir >= 0 {
-		Close(e.Dir)
-	}
-	fd, errno := Open(unix.AT_FDCWD, &path[0], unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	e.Dir = fd
-	return errno
-}
-
 // Name is the round's name: the same for all contenders, and fresh. Relative to Dir.
 func (e *Env) Name() *byte { return &e.name[0] }
 

@@ -20,6 +20,8 @@ import (
 type Config struct {
 	Ops        []Op          // the same table that the contenders were given in Contend
 	Contenders int           // processes to keep ready, 1 to MaxContenders
+	First      int           // the number of the first of them; with another than 0 the line can do steps and heats, and no Race
+	Place      int           // which of the CPUs the first is pinned to; the others follow in turn
 	HangAfter  time.Duration // a contender that shows no progress for so long hangs
 	Seed       uint64        // of the jitter
 }
@@ -32,9 +34,11 @@ type Line struct {
 	cpus      []int
 	procs     [MaxContenders]*proc
 	dirs      []string
-	number    int64 // of the next round; names are never used twice
-	inBatch   int   // rounds of the batch under way, or of the last one
-	abandoned int   // contenders in state D that were left behind
+	number    int64              // of the next round; names are never used twice
+	inBatch   int                // rounds of the batch under way, or of the last one
+	abandoned int                // contenders in state D that were left behind
+	heat      Heat               // the last one
+	look      func() (idle bool) // called while contenders are waited for: whether they in turn wait for somebody else
 	thread    chan func()
 }
 
@@ -76,6 +80,9 @@ func Start(cfg Config) (*Line, error) {
 	if cfg.Contenders < 1 || cfg.Contenders > MaxContenders {
 		return nil, fmt.Errorf("%d contenders: must be 1 to %d", cfg.Contenders, MaxContenders)
 	}
+	if cfg.First < 0 || cfg.First+cfg.Contenders > MaxContenders {
+		return nil, fmt.Errorf("contender %d: there are at most %d", cfg.First+cfg.Contenders-1, MaxContenders)
+	}
 	cpus, err := allowedCPUs()
 	if err != nil {
 		return nil, err
@@ -89,7 +96,7 @@ func Start(cfg Config) (*Line, error) {
 	// filesystem's callers waiting. Kernels before 5.11 do not know the flag.
 	_ = unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
 	go spawner(l.thread)
-	for i := range cfg.Contenders {
+	for i := cfg.First; i < cfg.First+cfg.Contenders; i++ {
 		if err := l.spawn(i); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
@@ -121,7 +128,7 @@ func allowedCPUs() ([]int, error) {
 }
 
 func (l *Line) spawn(i int) error {
-	cpu := l.cpus[i%len(l.cpus)]
+	cpu := l.cpus[(l.cfg.Place+i-l.cfg.First)%len(l.cpus)]
 	p := &proc{cpu: cpu, gone: make(chan struct{})}
 	p.cmd = &exec.Cmd{
 		// The link names the running image even when the file it came from was replaced.
@@ -163,10 +170,11 @@ func errnoOf(err error) error {
 	return err
 }
 
-// Enter takes all contenders to a directory: contender i to dirs[i % len(dirs)], one per route.
+// Enter takes all contenders to a directory: contender i to dirs[i % len(dirs)], one per route. What Beneath returns is
+// entered without following a symlink.
 func (l *Line) Enter(ctx context.Context, dirs ...string) error {
 	l.dirs = dirs
-	for i := range l.cfg.Contenders {
+	for i := l.cfg.First; i < l.cfg.First+l.cfg.Contenders; i++ {
 		if err := l.ready(ctx, i); err != nil {
 			return err
 		}
@@ -185,16 +193,17 @@ func (l *Line) ready(ctx context.Context, i int) error {
 func (l *Line) enter(ctx context.Context, i int) error {
 	dir := l.dirs[l.Route(i)]
 	s := &l.sh.slots[i]
-	if len(dir) >= maxPath {
-		return fmt.Errorf("enter %.40s...: %w", dir, unix.ENAMETOOLONG)
+	path := shown(dir)
+	if len(dir)+2 > maxPath {
+		return fmt.Errorf("enter %.40s...: %w", path, unix.ENAMETOOLONG)
 	}
-	s.path[copy(s.path[:], dir)] = 0
+	clear(s.path[copy(s.path[:], dir):])
 	l.post(i, job{kind: jobDir})
-	if err := l.await(ctx, "enter "+dir, i); err != nil {
+	if err := l.await(ctx, "enter "+path, i); err != nil {
 		return err
 	}
 	if errno := unix.Errno(l.sh.events[i].Errno); errno != 0 {
-		return &os.PathError{Op: "open", Path: dir, Err: errno}
+		return &os.PathError{Op: "open", Path: path, Err: errno}
 	}
 	l.procs[i].at = dir
 	return nil
@@ -203,10 +212,10 @@ func (l *Line) enter(ctx context.Context, i int) error {
 // Route is the index of the directory that contender i was taken to.
 func (l *Line) Route(i int) int { return i % max(1, len(l.dirs)) }
 
-// Contender names the process of contender i: process and thread id, and the CPU it is pinned to.
-func (l *Line) Contender(i int) (pid, tid, cpu int) {
+// Contender names the process of contender i.
+func (l *Line) Contender(i int) Identity {
 	p := l.procs[i]
-	return p.cmd.Process.Pid, int(l.sh.slots[i].tid), p.cpu
+	return Identity{PID: p.cmd.Process.Pid, TID: int(l.sh.slots[i].tid), CPU: p.cpu}
 }
 
 // Words are contender i's words of the shared memory: see Env.
@@ -289,7 +298,7 @@ func (l *Line) watch(ctx context.Context, what string, ids []int) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case progress != seen:
+		case l.look != nil && l.look(), progress != seen:
 			seen, since = progress, time.Now()
 		case time.Since(since) > l.cfg.HangAfter:
 			late = l.stuck(ids, late)
@@ -301,7 +310,7 @@ func (l *Line) watch(ctx context.Context, what string, ids []int) error {
 				return &HungError{late, what, after, state}
 			}
 		}
-		futexWait(&l.sh.bell, bell, nap)
+		futexSleep(&l.sh.bell, bell, nap)
 	}
 }
 
@@ -462,6 +471,3 @@ func (l *Line) Pending(who int) (pending bool, invoke int64) {
 	s := &l.sh.slots[who]
 	return s.done.Load() != s.gen.Load(), l.sh.events[who].Invoke
 }
-
-// Now is the clock of all events: CLOCK_MONOTONIC in nanoseconds.
-func Now() int64 { return now() }

@@ -10,7 +10,7 @@ import "slices"
 func (j *job) startOffset(r *runner, number int64) int64 {
 	switch {
 	case j.phase == Tight:
-		return j.offset + int64(mix(j.seed, uint64(number), uint64(r.id))%uint64(j.width/8+1))
+		return j.offset + int64(mix(j.seed, uint64(number), uint64(r.id))%uint64(j.jitter+1))
 	case j.phase == Scan:
 		step, lane := number%scanSteps, int(number/scanSteps)%r.lanes
 		if lane == r.lane {

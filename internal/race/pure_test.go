@@ -102,7 +102,7 @@ func TestAScanVisitsEveryAlignmentOfEachLane(t *testing.T) {
 
 func TestJitterRepeatsFromItsSeed(t *testing.T) {
 	offset := func(seed uint64, number int64) int64 {
-		j := job{phase: Tight, width: 4000, n: 2, lanes: 2, seed: seed}
+		j := job{phase: Tight, width: 4000, jitter: 500, n: 2, lanes: 2, seed: seed}
 		r := newRunner(nil, 1, &j)
 		return j.startOffset(&r, number)
 	}
@@ -113,7 +113,7 @@ func TestJitterRepeatsFromItsSeed(t *testing.T) {
 			t.Fatal("the same seed gives another jitter")
 		}
 		if o < 0 || o > 500 {
-			t.Errorf("a jitter of %d ns, of an eighth of 4000 at most", o)
+			t.Errorf("a jitter of %d ns, of 500 at most", o)
 		}
 		differ = differ || o != other
 	}

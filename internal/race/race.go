@@ -26,6 +26,9 @@ type Op struct {
 	// Batch bounds the rounds of a batch, for operations whose objects take space until the batch is swept. 0 is no bound.
 	Batch int
 
+	// Announces says that others read, in this contender's words, how far it has come while it is at it.
+	Announces bool
+
 	// Meets reports whether an attempt took part: to overlap one that did not, such as one refused with EROFS, is no
 	// contention. Nil takes every attempt.
 	Meets func(*Event) bool
@@ -122,6 +125,10 @@ type Round struct {
 	Phase  Phase
 	Events []Event // by contender
 	After  After
+
+	// Unsure is how far the times of two contenders may be apart from how they are given, in ns: what is not known of
+	// the clocks of two kernels. Nil is one clock.
+	Unsure func(i, j int) int64
 }
 
 // Contested reports whether a winner's closed interval overlaps that of another contender that took part; in a round
@@ -141,15 +148,20 @@ func (r *Round) Meetings(routes int, meets func(*Event) bool, met func(i, j int)
 			continue
 		}
 		for j := range r.Events {
-			if i != j && (routes < 2 || i%routes != j%routes) && overlap(&r.Events[i], &r.Events[j]) && (meets == nil || meets(&r.Events[j])) {
+			if i != j && (routes < 2 || i%routes != j%routes) && r.overlap(i, j) && (meets == nil || meets(&r.Events[j])) {
 				met(i, j)
 			}
 		}
 	}
 }
 
-func overlap(a, b *Event) bool {
-	return a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end() && b.Invoke <= a.end()
+// overlap leaves out what may be due to the clocks.
+func (r *Round) overlap(i, j int) bool {
+	a, b, unsure := &r.Events[i], &r.Events[j], int64(0)
+	if r.Unsure != nil {
+		unsure = r.Unsure(i, j)
+	}
+	return a.Invoke != 0 && b.Invoke != 0 && a.Invoke <= b.end()-unsure && b.Invoke <= a.end()-unsure
 }
 
 // end is when the attempt was over; one that never came back is never over.

@@ -315,7 +315,7 @@ func TestContendersEndWithTheirLine(t *testing.T) {
 	if err := l.Enter(t.Context(), shm(t)); err != nil {
 		t.Fatal(err)
 	}
-	pid, _, _ := l.Contender(2)
+	pid := l.Contender(2).PID
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}

@@ -19,6 +19,29 @@ type Plan struct {
 	Arg        uint64 // handed to the operation
 }
 
+// Enough reports whether a race that took so long may end.
+func (p *Plan) Enough(t *Tally, took time.Duration) bool {
+	_, contested := t.Total()
+	return contested >= p.Rounds || took >= p.Time+p.Extra || took >= p.Time && contested >= p.AtLeast
+}
+
+// Next is the phase of the next rounds. It keeps the shares of the phases in step with the progress of the race. Scans
+// wait for the first tight batches, which tell how wide the operation is.
+func (p *Plan) Next(t *Tally, took time.Duration) Phase {
+	_, contested := t.Total()
+	progress := max(float64(contested)/float64(p.Rounds), float64(took)/float64(p.Time))
+	hot := t.Rounds[Tight] + t.Rounds[Scan]
+	switch {
+	case hot < 4*firstBatch:
+		return Tight
+	case float64(t.Rounds[Cold]) < progress*float64(p.ColdRounds):
+		return Cold
+	case float64(t.Rounds[Scan]) < float64(hot)*p.ScanShare:
+		return Scan
+	}
+	return Tight
+}
+
 // A Tally is what a race amounted to.
 type Tally struct {
 	Rounds    [3]int // by phase
@@ -26,6 +49,8 @@ type Tally struct {
 	Wins      []int   // by contender
 	Durations []int64 // of a sample of the attempts in tight rounds, ns
 	Elapsed   time.Duration
+
+	Unsure int // of several kernels: rounds that would be contested if the clocks were known exactly
 }
 
 // Total returns the rounds and the contested rounds of all phases.
@@ -101,35 +126,14 @@ func (r *running) all(ctx context.Context, each func(*Round) bool) error {
 		}
 	}
 	for {
-		_, contested := r.tally.Total()
-		if r.enough(contested, time.Since(r.began)) {
+		took := time.Since(r.began)
+		if r.plan.Enough(&r.tally, took) {
 			return nil
 		}
-		if more, err := r.batch(ctx, r.nextPhase(contested), each); err != nil || !more {
+		if more, err := r.batch(ctx, r.plan.Next(&r.tally, took), each); err != nil || !more {
 			return err
 		}
 	}
-}
-
-func (r *running) enough(contested int, took time.Duration) bool {
-	p := &r.plan
-	return contested >= p.Rounds || took >= p.Time+p.Extra || took >= p.Time && contested >= p.AtLeast
-}
-
-// nextPhase keeps the shares of the phases in step with the progress of the race. Scans wait for the first tight
-// batches, which tell how wide the operation is.
-func (r *running) nextPhase(contested int) Phase {
-	progress := max(float64(contested)/float64(r.plan.Rounds), float64(time.Since(r.began))/float64(r.plan.Time))
-	hot := r.tally.Rounds[Tight] + r.tally.Rounds[Scan]
-	switch {
-	case hot < 4*firstBatch:
-		return Tight
-	case float64(r.tally.Rounds[Cold]) < progress*float64(r.plan.ColdRounds):
-		return Cold
-	case float64(r.tally.Rounds[Scan]) < float64(hot)*r.plan.ScanShare:
-		return Scan
-	}
-	return Tight
 }
 
 func (r *running) batch(ctx context.Context, phase Phase, each func(*Round) bool) (more bool, err error) {
@@ -145,7 +149,7 @@ func (r *running) batch(ctx context.Context, phase Phase, each func(*Round) bool
 		ids[i] = i
 		r.post(i, job{
 			kind: jobRace, op: r.op, n: int32(n), lanes: int32(min(n, len(r.cpus))), first: first,
-			rounds: int32(rounds), phase: phase, pause: int64(r.plan.ColdPause), width: r.width,
+			rounds: int32(rounds), phase: phase, pause: int64(r.plan.ColdPause), width: r.width, jitter: r.width / 8,
 			offset: r.offsets[i], seed: r.cfg.Seed, arg: r.plan.Arg,
 		})
 	}
@@ -167,8 +171,8 @@ func (r *running) batchBound() int {
 }
 
 // reset empties the barrier and the records. No contender is in a batch now.
-func (r *running) reset(rounds, n int) {
-	sh := r.sh
+func (l *Line) reset(rounds, n int) {
+	sh := l.sh
 	sh.arrived.Store(0)
 	sh.met.Store(0)
 	sh.gen.reset()
@@ -176,7 +180,7 @@ func (r *running) reset(rounds, n int) {
 	for i := range sh.lanes {
 		sh.lanes[i].reset()
 	}
-	r.inBatch = rounds
+	l.inBatch = rounds
 	clear(sh.events[:rounds*n])
 }
 
@@ -198,7 +202,7 @@ func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) 
 			}
 		}
 		if phase == Tight {
-			r.sample(&round)
+			r.tally.Sample(&round)
 		}
 		more = each(&round)
 	}
@@ -209,10 +213,11 @@ func (r *running) count(first int64, rounds int, phase Phase, each func(*Round) 
 	return more
 }
 
-func (r *running) sample(round *Round) {
+// Sample keeps the duration of one attempt of the round.
+func (t *Tally) Sample(round *Round) {
 	ev := &round.Events[round.Number%len(round.Events)]
-	if ev.Return != 0 && len(r.tally.Durations) < durationCap {
-		r.tally.Durations = append(r.tally.Durations, ev.Return-ev.Invoke)
+	if ev.Return != 0 && len(t.Durations) < durationCap {
+		t.Durations = append(t.Durations, ev.Return-ev.Invoke)
 	}
 }
 

@@ -21,10 +21,12 @@ type shared struct {
 	_       [124]byte
 	stop    atomic.Uint32 // the running batch is given up
 	_       [124]byte
+	clock   clock
+	_       [64]byte
 	arrived atomic.Uint32 // arrivals at the barrier since the batch began
 	_       [124]byte
-	gen     gate // the last round whose contenders have all arrived
-	met     atomic.Uint32
+	gen     gate          // the last round whose contenders have all arrived
+	met     atomic.Uint32 // leaders that stand at the line; of a heat: starts that were heard of too late
 	_       [124]byte
 	start   atomic.Int64 // the instant agreed for the round, CLOCK_MONOTONIC ns
 	_       [120]byte
@@ -60,9 +62,12 @@ type slot struct {
 type jobKind uint32
 
 const (
-	jobDir  jobKind = iota // open the directory named by slot.path
-	jobRace                // take part in a batch
-	jobStep                // one attempt, alone
+	jobDir   jobKind = iota // open the directory named by slot.path
+	jobRace                 // take part in a batch
+	jobStep                 // one attempt, alone
+	jobHeat                 // rounds whose starts somebody else sets
+	jobLook                 // look at what the last heat left
+	jobClean                // remove it
 )
 
 // A job is what a contender is asked to do next.
@@ -77,6 +82,7 @@ type job struct {
 	pause  int64 // before each cold round, ns
 	width  int64 // of the operation, ns
 	offset int64 // of this contender's start, ns
+	jitter int64 // of a tight round's start, at most, ns
 	seed   uint64
 	arg    uint64
 }

@@ -8,13 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is CLOCK_MONOTONIC through the vDSO: x/sys/unix.ClockGettime is a real system call, several times dearer
-// than some of the operations to be timed. The Go release policy keeps this name linkable (runtime/time_nofake.go).
-//
-//go:linkname now runtime.nanotime
-//go:noescape
-func now() int64
-
 const (
 	futexWaitOp = 0 // FUTEX_WAIT, shared between processes: not FUTEX_PRIVATE_FLAG
 	futexWakeOp = 1
@@ -25,6 +18,12 @@ const (
 func futexWait(w *atomic.Uint32, old uint32, d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWaitOp, uintptr(old), uintptr(unsafe.Pointer(&ts)), 0, 0)
+}
+
+// futexSleep is futexWait for a program that has more to do: its other goroutines go on.
+func futexSleep(w *atomic.Uint32, old uint32, d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWaitOp, uintptr(old), uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
 func futexWake(w *atomic.Uint32) {

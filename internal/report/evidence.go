@@ -106,6 +106,13 @@ func eventColumns(events []result.Event) []eventColumn {
 	columns := []eventColumn{
 		{"contender", func(e *result.Event) string { return fmt.Sprint(e.Contender) }},
 		{"route", func(e *result.Event) string { return fmt.Sprint(e.Route) }},
+		{"host", func(e *result.Event) string { return cmp.Or(e.Host, "-") }},
+		{"tid", func(e *result.Event) string {
+			if e.Host == "" {
+				return "-" // of one host's contenders it tells nothing
+			}
+			return fmt.Sprint(e.TID)
+		}},
 		{"cpu", func(e *result.Event) string { return fmt.Sprint(e.CPU) }},
 		{"did", func(e *result.Event) string { return cmp.Or(e.Did, "-") }},
 		{"invoke", func(e *result.Event) string { return since(e.Invoke) }},

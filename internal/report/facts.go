@@ -122,6 +122,9 @@ func locks(t *result.Target) string {
 // runFacts say on which machine, when, and by which program. What is not known is left out.
 func runFacts(f *result.File, all bool) [][2]string {
 	facts := [][2]string{{"host", host(&f.Host, all)}, {"run", run(f)}}
+	for i := range f.Hosts {
+		facts = append(facts, [2]string{"joined", joined(&f.Hosts[i], all)})
+	}
 	set := slices.DeleteFunc(slices.Clone(f.Conditions), func(c string) bool { return strings.HasSuffix(c, "=") })
 	if len(set) > 0 {
 		facts = append(facts, [2]string{"under", strings.Join(set, " ")})
@@ -130,6 +133,21 @@ func runFacts(f *result.File, all bool) [][2]string {
 		facts = append(facts, [2]string{"misses", "which faults these probes find, and how rare: docs/calibration.md, or claimbench calibrate for this machine"})
 	}
 	return facts
+}
+
+// joined is one of several hosts, with what is known of its clock.
+func joined(j *result.Joined, all bool) string {
+	s := host(&j.Host, all)
+	switch {
+	case j.OwnKernel:
+		s += ", on the kernel of the coordinator"
+	case j.UnsureUS != nil:
+		s += fmt.Sprintf(", clock corrected by %.6f s, give or take %.0f µs", j.OffsetS, *j.UnsureUS)
+	}
+	if j.Lost != "" {
+		s += "; " + j.Lost
+	}
+	return s
 }
 
 func host(h *result.Host, all bool) string {

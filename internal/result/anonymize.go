@@ -82,6 +82,10 @@ func (f *File) disguise() *disguise {
 	})
 	d.host(f.Host.Name)
 	d.next("boot", f.Host.BootID)
+	for i := range f.Hosts {
+		d.host(f.Hosts[i].Host.Name)
+		d.next("boot", f.Hosts[i].Host.BootID)
+	}
 	for i := range f.Targets {
 		d.target(&f.Targets[i], fmt.Sprint("target", i+1))
 	}

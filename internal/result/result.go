@@ -21,6 +21,7 @@ type File struct {
 	Incomplete string    `json:"incomplete,omitempty"` // why the survey ended early; empty when it did not
 	Conditions []string  `json:"conditions,omitempty"` // the settings the survey ran under, as key=value
 	Host       Host      `json:"host"`
+	Hosts      []Joined  `json:"hosts,omitempty"` // whose contenders raced, where they are several
 	Targets    []Target  `json:"targets"`
 
 	Unknown jsontext.Value `json:",embed"`
@@ -50,6 +51,20 @@ type Host struct {
 	NTP            string `json:"ntp,omitempty"`   // "synchronised" or "unsynchronised" by adjtimex(2)
 	PIDNamespace   string `json:"pid_namespace,omitempty"`
 	UID            int    `json:"uid"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A Joined is one of several hosts. All instants of a result are those of the coordinator's clock, which is File.Host's;
+// a host's own were corrected by what is said here, as it was known at the end.
+type Joined struct {
+	Host      Host     `json:"host"`
+	OwnKernel bool     `json:"own_kernel,omitzero"` // the coordinator's: one clock
+	OffsetS   float64  `json:"offset_s,omitzero"`   // what was added to the host's clock
+	UnsureUS  *float64 `json:"unsure_us,omitempty"` // by how much that may be wrong
+	DriftPPM  float64  `json:"drift_ppm,omitzero"`
+	TripUS    float64  `json:"trip_us,omitzero"` // of the shortest round trip
+	Lost      string   `json:"lost,omitempty"`   // why the host was not there to the end
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -292,7 +307,9 @@ type Round struct {
 type Event struct {
 	Contender int    `json:"contender"`
 	Route     int    `json:"route"`
+	Host      string `json:"host,omitempty"` // where there are several
 	PID       int    `json:"pid,omitzero"`
+	TID       int    `json:"tid,omitzero"` // of the thread that made the call
 	CPU       int    `json:"cpu"`
 	Did       string `json:"did,omitempty"` // the step, where the contenders of a round did different things
 	Invoke    int64  `json:"invoke_ns"`

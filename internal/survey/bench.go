@@ -10,10 +10,10 @@ import (
 )
 
 // bench runs the workloads in their order.
-func (o *Options) bench(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
+func (o *Options) bench(ctx context.Context, line race.Field, w Site, t *result.Target, until time.Time) error {
 	left := o.workloads()
 	for i, workload := range left {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || o.lost() {
 			return nil
 		}
 		o.Progress.Probe(t.Name, workload.Name)
@@ -42,7 +42,7 @@ func (o *Options) workloads() []bench.Workload {
 }
 
 // workload warns of what ended it early: what was counted until then stays.
-func (o *Options) workload(ctx context.Context, line *race.Line, t *result.Target, w bench.Workload, until time.Time) []result.Bench {
+func (o *Options) workload(ctx context.Context, line race.Field, t *result.Target, w bench.Workload, until time.Time) []result.Bench {
 	rows, err := bench.Run(ctx, w, o.benchOptions(line, t, w, until))
 	if err != nil && ctx.Err() == nil {
 		o.warn(t, w.Name+": ended early: "+oneLine(err))
@@ -50,7 +50,7 @@ func (o *Options) workload(ctx context.Context, line *race.Line, t *result.Targe
 	return rows
 }
 
-func (o *Options) benchOptions(line *race.Line, t *result.Target, w bench.Workload, until time.Time) bench.Options {
+func (o *Options) benchOptions(line race.Field, t *result.Target, w bench.Workload, until time.Time) bench.Options {
 	b := bench.Options{
 		Line: line, Scope: t.Scope, Seed: o.Config.Seed, Trials: o.Config.Trials, Protocols: o.Protocols, Full: o.Full, Until: until, Draw: o.Draw,
 	}

@@ -3,6 +3,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,11 @@ import (
 
 // Options says what to survey and how.
 type Options struct {
-	Targets  [][]string // the routes of each target; the first is what the target is called by
-	Config   config.Config
-	Version  string
-	Progress Progress
+	Targets   [][]string // the routes of each target; the first is what the target is called by
+	Config    config.Config
+	Version   string
+	Progress  Progress
+	Elsewhere Elsewhere // where the contenders are; nil is here
 
 	BenchOnly bool     // no probes, and no verdict on protocols
 	Protocols []string // that take part in the bench; none is those that each workload is about
@@ -77,6 +79,10 @@ func Run(ctx context.Context, o Options) (*result.File, error) {
 	if ctx.Err() != nil {
 		f.Incomplete = "interrupted"
 	}
+	if o.Elsewhere != nil {
+		f.Hosts = o.Elsewhere.Joined()
+		f.Incomplete = cmp.Or(f.Incomplete, o.Elsewhere.Lost())
+	}
 	return f, err
 }
 
@@ -94,7 +100,7 @@ func Tool(version string) result.Tool {
 }
 
 func (o *Options) targets(ctx context.Context, f *result.File) error {
-	line, err := race.Start(race.Config{
+	line, err := o.start(ctx, race.Config{
 		Ops: Ops(), Contenders: o.processes(), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
 	})
 	if err != nil {
@@ -132,7 +138,7 @@ func (o *Options) processes() int {
 	for _, routes := range o.Targets {
 		n = max(n, 2*len(routes))
 	}
-	return n
+	return min(n, race.MaxContenders)
 }
 
 func targetError(path string, err error) error {
@@ -145,36 +151,40 @@ func targetError(path string, err error) error {
 
 // target surveys one target; it returns neither a target nor an error when it was interrupted before there was
 // anything to tell. The contenders are the first to touch the target: should it hang, they can be abandoned.
-func (o *Options) target(ctx context.Context, line *race.Line, host result.Host, routes []string, share time.Duration) (*result.Target, error) {
+func (o *Options) target(ctx context.Context, line race.Field, host result.Host, routes []string, share time.Duration) (*result.Target, error) {
 	if err := line.Enter(ctx, routes...); ctx.Err() != nil {
 		return nil, nil
 	} else if err != nil {
 		return nil, &TargetError{routeOf(err, routes), false, err}
 	}
 	t := &result.Target{Name: routes[0], Findings: []result.Finding{}}
-	var w *workdir
+	var w Site
 	err := within(o.Config.HangAfter, "prepare", func() (err error) {
-		w, err = o.prepare(t, host, routes)
+		w, err = o.prepare(ctx, t, host, routes)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = within(2*o.Config.HangAfter, "compare the routes", func() error { return w.sameEverywhere(ctx, o.Config.HangAfter) })
+	err = within(2*o.Config.HangAfter, "compare the routes", func() error { return w.SameEverywhere(ctx, o.Config.HangAfter) })
 	if err == nil {
 		err = o.all(ctx, line, w, t, time.Now().Add(share))
 	}
 	t.Sentence = sentence(t)
 	// Contenders still have the last probe's directory open: on NFS its removal would leave .nfs files behind.
 	err = errors.Join(err, line.Enter(context.WithoutCancel(ctx), "/"))
-	if failed := within(o.removal(), "remove", w.remove); failed != nil {
-		o.warn(t, "left behind: "+w.paths[0]+": "+failed.Error())
+	removal := func() error { return w.Remove(context.WithoutCancel(ctx)) }
+	if failed := within(o.removal(), "remove", removal); failed != nil {
+		o.warn(t, "left behind: "+w.Paths()[0]+": "+oneLine(failed))
 	}
 	return t, err
 }
 
 // prepare learns what the routes are, and makes the work directory.
-func (o *Options) prepare(t *result.Target, host result.Host, routes []string) (*workdir, error) {
+func (o *Options) prepare(ctx context.Context, t *result.Target, host result.Host, routes []string) (Site, error) {
+	if o.Elsewhere != nil {
+		return o.prepareElsewhere(ctx, t, host)
+	}
 	for _, r := range routes {
 		route, err := facts.ReadRoute(r)
 		if err != nil {
@@ -184,10 +194,14 @@ func (o *Options) prepare(t *result.Target, host result.Host, routes []string) (
 	}
 	t.Scope, t.ScopeWhy = facts.Scope(host, t.Routes)
 	o.surroundings(t, &host)
-	for _, note := range removeLeftOvers(routes[0]) {
+	for _, note := range RemoveLeftOvers(routes[0]) {
 		o.Progress.Note(note)
 	}
-	return makeWorkdir(absolute(routes))
+	w, err := makeWorkdir(absolute(routes))
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // surroundings warns of what endangers claims in a place, whatever its filesystem keeps.
@@ -244,7 +258,7 @@ func absolute(paths []string) []string {
 
 // all runs the probes and then the bench, which has a third of the time at least, and joins what they found. Some probes
 // alone are no ground for a verdict on a protocol.
-func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
+func (o *Options) all(ctx context.Context, line race.Field, w Site, t *result.Target, until time.Time) error {
 	o.Progress.Target(t.Name, len(o.chosen(t))+len(o.workloads()))
 	if o.BenchOnly {
 		return o.bench(ctx, line, w, t, until)
@@ -264,14 +278,14 @@ func (o *Options) all(ctx context.Context, line *race.Line, w *workdir, t *resul
 }
 
 // probe runs the probes in their order.
-func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *result.Target, until time.Time) error {
+func (o *Options) probe(ctx context.Context, line race.Field, w Site, t *result.Target, until time.Time) error {
 	all := o.chosen(t)
 	weights := 0
 	for _, p := range all {
 		weights += max(1, p.Weight)
 	}
 	for _, p := range all {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || o.lost() {
 			return nil
 		}
 		o.Progress.Probe(t.Name, p.Name)
@@ -291,7 +305,7 @@ func (o *Options) probe(ctx context.Context, line *race.Line, w *workdir, t *res
 }
 
 // one runs a probe in a directory of its own.
-func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *result.Target, p probes.Probe, per, spare time.Duration) (result.Finding, error) {
+func (o *Options) one(ctx context.Context, line race.Field, w Site, t *result.Target, p probes.Probe, per, spare time.Duration) (result.Finding, error) {
 	if per <= 0 {
 		return result.Finding{Promise: p.Name, Verdict: result.Unproven, Scope: t.Scope, Reason: "the budget was used up before this probe", Advice: "Repeat with a larger --budget."}, nil
 	}
@@ -307,10 +321,10 @@ func (o *Options) one(ctx context.Context, line *race.Line, w *workdir, t *resul
 }
 
 // inside runs something in a directory of its own, with the contenders in it, and removes the directory.
-func (o *Options) inside(ctx context.Context, line *race.Line, w *workdir, t *result.Target, name string, run func(dirs []string)) error {
+func (o *Options) inside(ctx context.Context, line race.Field, w Site, t *result.Target, name string, run func(dirs []string)) error {
 	var dirs []string
 	err := within(o.Config.HangAfter, "mkdir "+name, func() (err error) {
-		dirs, err = w.sub(name)
+		dirs, err = w.Sub(ctx, name)
 		return err
 	})
 	if err != nil {
@@ -320,10 +334,10 @@ func (o *Options) inside(ctx context.Context, line *race.Line, w *workdir, t *re
 		return err
 	}
 	run(dirs)
-	if err := line.Enter(context.WithoutCancel(ctx), w.paths...); err != nil {
+	if err := line.Enter(context.WithoutCancel(ctx), w.Paths()...); err != nil {
 		return err
 	}
-	if err := within(o.removal(), "remove", func() error { return overAnyRoute(dirs, removeAll) }); err != nil {
+	if err := within(o.removal(), "remove", func() error { return w.Clear(context.WithoutCancel(ctx), name) }); err != nil {
 		o.warn(t, "clean-up after "+name+": "+oneLine(err)) // the target's own clean-up tries again
 	}
 	return nil
@@ -337,7 +351,7 @@ func (o *Options) contenders(routes int) []int {
 	var out []int
 	for _, n := range o.Config.Contenders {
 		if routes > 1 {
-			n = max(n, 2*routes)
+			n = min(max(n, 2*routes), race.MaxContenders)
 		}
 		out = append(out, n)
 	}
@@ -346,7 +360,7 @@ func (o *Options) contenders(routes int) []int {
 
 // enter takes the contenders to a directory that was just made over the first route, and that the others may be
 // late to show.
-func (o *Options) enter(ctx context.Context, line *race.Line, dirs []string) error {
+func (o *Options) enter(ctx context.Context, line race.Field, dirs []string) error {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := line.Enter(ctx, dirs...)
 		if !errors.Is(err, os.ErrNotExist) || ctx.Err() != nil || time.Since(began) > o.Config.HangAfter {

@@ -18,9 +18,10 @@ import (
 	"github.com/claimbench/claimbench/internal/facts"
 )
 
+// The name of a work directory is DirPrefix and its nonce; ManifestName is in it as long as it is.
 const (
-	dirPrefix    = ".claimbench-"
-	manifestName = "manifest.json"
+	DirPrefix    = ".claimbench-"
+	ManifestName = "manifest.json"
 	ownerless    = time.Minute // an empty directory without a manifest is left over when it is older than this
 )
 
@@ -33,6 +34,28 @@ type manifest struct {
 	Nonce string      `json:"nonce"` // proves that two routes reach the same directory
 }
 
+// NewNonce is 16 random bytes, in hex: what makes the name of a work directory one that nobody can have planted.
+func NewNonce() string {
+	var random [16]byte
+	rand.Read(random[:]) // never fails (crypto/rand, Go 1.24)
+	return hex.EncodeToString(random[:])
+}
+
+// Manifest is the content of the file that says whose the work directory is.
+func Manifest(nonce string) ([]byte, error) {
+	owner, err := facts.Self()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(manifest{Tool: "claimbench", Owner: owner, Nonce: nonce})
+}
+
+// IsManifest says that the data is the manifest of the work directory with that nonce.
+func IsManifest(data []byte, nonce string) bool {
+	var m manifest
+	return json.Unmarshal(data, &m) == nil && m.Nonce == nonce
+}
+
 // A workdir is the one directory of claimbench's own inside a target, seen over each of its routes.
 type workdir struct {
 	paths []string
@@ -42,31 +65,25 @@ type workdir struct {
 // makeWorkdir makes the directory over the first route. Its name carries 16 random bytes, so that nobody can have
 // put a symlink there.
 func makeWorkdir(routes []string) (*workdir, error) {
-	var random [16]byte
-	rand.Read(random[:]) // never fails (crypto/rand, Go 1.24)
-	w := &workdir{nonce: hex.EncodeToString(random[:])}
+	w := &workdir{nonce: NewNonce()}
 	for _, r := range routes {
-		w.paths = append(w.paths, filepath.Join(r, dirPrefix+w.nonce))
+		w.paths = append(w.paths, filepath.Join(r, DirPrefix+w.nonce))
 	}
 	if err := os.Mkdir(w.paths[0], 0o700); err != nil {
 		return nil, err
 	}
 	if err := w.writeManifest(); err != nil {
-		return nil, errors.Join(err, w.remove())
+		return nil, errors.Join(err, w.Remove(context.Background()))
 	}
 	return w, nil
 }
 
 func (w *workdir) writeManifest() error {
-	owner, err := facts.Self()
+	data, err := Manifest(w.nonce)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(manifest{Tool: "claimbench", Owner: owner, Nonce: w.nonce})
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(w.paths[0], manifestName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(w.paths[0], ManifestName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -74,9 +91,9 @@ func (w *workdir) writeManifest() error {
 	return errors.Join(err, f.Close())
 }
 
-// sameEverywhere proves that each route reaches the directory, and can write there: the manifest written over the
+// SameEverywhere proves that each route reaches the directory, and can write there: the manifest written over the
 // first is read over the others, which may take a moment.
-func (w *workdir) sameEverywhere(ctx context.Context, patience time.Duration) error {
+func (w *workdir) SameEverywhere(ctx context.Context, patience time.Duration) error {
 	for _, p := range w.paths[1:] {
 		for began := time.Now(); !w.seen(p); time.Sleep(50 * time.Millisecond) {
 			if ctx.Err() != nil {
@@ -99,7 +116,7 @@ func (w *workdir) seen(path string) bool {
 }
 
 func readManifest(dir string) (m manifest, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	data, err := os.ReadFile(filepath.Join(dir, ManifestName))
 	if err != nil {
 		return m, err
 	}
@@ -110,25 +127,38 @@ func readManifest(dir string) (m manifest, err error) {
 // Workdir makes a directory of claimbench's own in dir, for those who do not survey it, and removes what others have left
 // there that were killed. notes say what that was.
 func Workdir(dir string) (path string, remove func() error, notes []string, err error) {
-	notes = removeLeftOvers(dir)
+	notes = RemoveLeftOvers(dir)
 	w, err := makeWorkdir(absolute([]string{dir}))
 	if err != nil {
 		return "", nil, notes, err
 	}
-	return w.paths[0], w.remove, notes, nil
+	return w.paths[0], func() error { return w.Remove(context.Background()) }, notes, nil
 }
 
-// sub makes a fresh directory for one probe, and returns its path over each route.
-func (w *workdir) sub(name string) ([]string, error) {
+// Paths are its names over the routes.
+func (w *workdir) Paths() []string { return w.paths }
+
+// Sub makes a fresh directory for one probe, and returns its path over each route.
+func (w *workdir) Sub(_ context.Context, name string) ([]string, error) {
+	over := w.under(name)
+	return over, os.Mkdir(over[0], 0o700)
+}
+
+func (w *workdir) under(name string) []string {
 	var over []string
 	for _, p := range w.paths {
 		over = append(over, filepath.Join(p, name))
 	}
-	return over, os.Mkdir(over[0], 0o700)
+	return over
 }
 
-// remove removes the directory.
-func (w *workdir) remove() error { return overAnyRoute(w.paths, removeTree) }
+// Clear removes such a directory.
+func (w *workdir) Clear(_ context.Context, name string) error {
+	return overAnyRoute(w.under(name), RemoveSub)
+}
+
+// Remove removes the work directory.
+func (w *workdir) Remove(context.Context) error { return overAnyRoute(w.paths, RemoveTree) }
 
 // overAnyRoute removes over each route in turn: what was made over one may be hidden from another by its caches.
 func overAnyRoute(paths []string, remove func(string) error) error {
@@ -157,53 +187,78 @@ func existing(err error) error {
 // removeAll is one pass over a tree. os.RemoveAll never ends on a filesystem that lists a name and says ENOENT to its
 // removal, as two overlays with one upper directory do (Go 1.26).
 //
-// It never follows a symlink: only what rmdir calls not empty is read as a directory.
-func removeAll(path string) error {
-	err := os.Remove(path)
+// It removes nothing outside the root: whoever may write to the target can swap a directory for a symlink to somewhere
+// else at any moment.
+func removeAll(root *os.Root, name string) error {
+	err := root.Remove(name)
 	if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	entries, err := os.ReadDir(path)
+	d, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	entries, err := d.ReadDir(-1)
+	d.Close()
 	for _, e := range entries {
-		err = errors.Join(err, existing(removeAll(filepath.Join(path, e.Name()))))
+		err = errors.Join(err, existing(removeAll(root, filepath.Join(name, e.Name()))))
 	}
 	if err != nil {
 		return err
 	}
-	return os.Remove(path)
+	return root.Remove(name)
 }
 
-// removeTree removes the manifest last, so that a removal cut short is still recognised. It works through a
-// descriptor that was opened without following a symlink: whoever may write to the target can swap the directory for
-// a symlink to somewhere else.
-func removeTree(dir string) error {
+// RemoveSub removes a directory in a work directory.
+func RemoveSub(dir string) error {
+	in, err := openWorkdir(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return removeAll(in, filepath.Base(dir))
+}
+
+// openWorkdir does not follow a symlink that has taken the directory's place.
+func openWorkdir(dir string) (*os.Root, error) {
 	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer d.Close()
-	entries, err := d.ReadDir(-1)
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", d.Fd()))
+}
+
+// RemoveTree removes a work directory, its manifest last, so that a removal cut short is still recognised.
+func RemoveTree(dir string) error {
+	in, err := openWorkdir(dir)
 	if err != nil {
 		return err
 	}
-	in := fmt.Sprintf("/proc/self/fd/%d", d.Fd())
+	defer in.Close()
+	d, err := in.Open(".")
+	if err != nil {
+		return err
+	}
+	entries, err := d.ReadDir(-1)
+	d.Close()
 	for _, e := range entries {
-		if e.Name() != manifestName {
-			err = errors.Join(err, existing(removeAll(filepath.Join(in, e.Name()))))
+		if e.Name() != ManifestName {
+			err = errors.Join(err, existing(removeAll(in, e.Name())))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := existing(os.Remove(filepath.Join(in, manifestName))); err != nil {
+	if err := existing(in.Remove(ManifestName)); err != nil {
 		return err
 	}
 	return os.Remove(dir)
 }
 
-// removeLeftOvers removes what surveys that were killed have left in the target, if their process is provably
+// RemoveLeftOvers removes what surveys that were killed have left in the target, if their process is provably
 // gone, and says what it did and what it left alone.
-func removeLeftOvers(target string) (notes []string) {
+func RemoveLeftOvers(target string) (notes []string) {
 	entries, err := os.ReadDir(target)
 	if err != nil {
 		return nil // the survey itself is about to say so
@@ -215,7 +270,7 @@ func removeLeftOvers(target string) (notes []string) {
 		dir := filepath.Join(target, e.Name())
 		if gone, why := leftOver(dir); !gone {
 			notes = append(notes, fmt.Sprintf("left alone: %s: %s", dir, why))
-		} else if err := removeTree(dir); err != nil {
+		} else if err := RemoveTree(dir); err != nil {
 			notes = append(notes, fmt.Sprintf("left over, and could not be removed: %v", err))
 		} else {
 			notes = append(notes, fmt.Sprintf("removed a left-over directory: %s (%s)", dir, why))
@@ -240,7 +295,7 @@ func leftOver(dir string) (bool, string) {
 		return abandoned(dir, &st)
 	case err != nil:
 		return false, "its manifest cannot be read: " + err.Error()
-	case m.Tool != "claimbench" || filepath.Base(dir) != dirPrefix+m.Nonce:
+	case m.Tool != "claimbench" || filepath.Base(dir) != DirPrefix+m.Nonce:
 		return false, "its manifest is not claimbench's"
 	}
 	return facts.OwnerGone(m.Owner)
@@ -253,7 +308,7 @@ func abandoned(dir string, st *unix.Stat_t) (bool, string) {
 	if err != nil || len(entries) > 0 {
 		return false, "it has no manifest and is not empty"
 	}
-	probe, err := os.MkdirTemp(filepath.Dir(dir), dirPrefix+"clock-")
+	probe, err := os.MkdirTemp(filepath.Dir(dir), DirPrefix+"clock-")
 	if err != nil {
 		return false, err.Error()
 	}

@@ -1,0 +1,360 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/survey"
+)
+
+// asHost is how this binary is told to be a joined host.
+const asHost = "CLAIMBENCH_TEST_JOIN"
+
+// A part is what such a host is like.
+type part struct {
+	URL, Dir, Name, BootID string
+	Ahead                  int64
+}
+
+func TestMain(m *testing.M) {
+	race.Contend(survey.Ops())
+	if data := os.Getenv(asHost); data != "" {
+		os.Exit(joinAs(data))
+	}
+	os.Exit(m.Run())
+}
+
+func joinAs(data string) int {
+	var p part
+	if err := json.Unmarshal([]byte(data), &p); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	err := Join(context.Background(), Joining{
+		URL: p.URL, Dirs: []string{p.Dir}, Name: p.Name, Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Away: time.Second,
+		Log:     func(s string) { fmt.Fprintln(os.Stderr, s) },
+		pretend: pretence{bootID: p.BootID, ahead: p.Ahead},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 4
+	}
+	return 0
+}
+
+// A child is a joined host in a process of its own.
+type child struct {
+	*exec.Cmd
+	out  *safe
+	done chan error
+}
+
+// safe is a buffer that may be read while it is written.
+type safe struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *safe) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *safe) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func (s *safe) add(line string) { fmt.Fprintln(s, line) }
+
+func spawn(t *testing.T, p part) *child {
+	t.Helper()
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{Cmd: exec.Command("/proc/self/exe"), out: &safe{}, done: make(chan error, 1)}
+	c.Env = append(os.Environ(), asHost+"="+string(data))
+	c.Stderr = c.out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { c.done <- c.Wait() }()
+	t.Cleanup(func() {
+		c.Process.Signal(unix.SIGCONT)
+		c.Process.Kill()
+	})
+	return c
+}
+
+// ends waits for the host's process to end by itself.
+func (c *child) ends(t *testing.T, within time.Duration) error {
+	t.Helper()
+	select {
+	case err := <-c.done:
+		return err
+	case <-time.After(within):
+		t.Fatalf("the host did not end within %v:\n%s", within, c.out)
+		return nil
+	}
+}
+
+// serving starts a coordinator; its log is returned.
+func serving(t *testing.T, hosts int) (*Fleet, *safe) {
+	t.Helper()
+	log := &safe{}
+	f, err := Serve(Serving{
+		Meeting: Meeting{Listen: "127.0.0.1:0"}, Hosts: hosts, Wait: 15 * time.Second, Version: "test", Ops: survey.Ops(), Log: log.add,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, log
+}
+
+// together starts hosts on one directory, and waits for them to have joined.
+func together(t *testing.T, parts ...part) (*Fleet, []*child, string) {
+	t.Helper()
+	f, _ := serving(t, len(parts))
+	dir := t.TempDir()
+	var hosts []*child
+	for _, p := range parts {
+		p.URL, p.Dir = f.point.url, dir
+		hosts = append(hosts, spawn(t, p))
+	}
+	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
+		t.Fatalf("%v %s", err, missing)
+	}
+	return f, hosts, dir
+}
+
+// settings are for an answer in seconds.
+func settings(t *testing.T, names ...string) config.Config {
+	t.Helper()
+	c, err := config.Named("quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Probes, c.Workloads, c.Contenders, c.Rounds, c.ProbeTime = names, nil, []int{4}, 60, 2*time.Second
+	c.MinContested, c.ColdRounds, c.HangAfter = 10, 8, 5*time.Second
+	return c
+}
+
+func surveyed(t *testing.T, f *Fleet, c config.Config) (*result.File, error) {
+	t.Helper()
+	file, err := survey.Run(t.Context(), survey.Options{Targets: [][]string{f.Target()}, Config: c, Version: "test", Elsewhere: f})
+	if file == nil {
+		t.Fatal(err)
+	}
+	return file, err
+}
+
+// nothingLeft objects to anything in the directory.
+func nothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	until := time.Now().Add(5 * time.Second)
+	for {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(entries) == 0 {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("left behind: %v", entries)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func TestTwoHostsRaceAndTheControlFires(t *testing.T) {
+	f, hosts, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	file, err := surveyed(t, f, settings(t, "excl-create", "flock", "lock-release", "visibility"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, h := range hosts {
+		if err := h.ends(t, 5*time.Second); err != nil {
+			t.Errorf("%v\n%s", err, h.out)
+		}
+	}
+	target := file.Targets[0]
+	for _, f := range target.Findings {
+		if f.Violations > 0 || f.Verdict == result.Broken || f.Verdict == result.Hung {
+			t.Errorf("%s: %s: %s", f.Promise, f.Verdict, f.Reason)
+		}
+		if f.Control == nil || f.Control.Violations == 0 {
+			t.Errorf("%s: the control did not fire: %+v: %s", f.Promise, f.Control, f.Reason)
+		}
+	}
+	if len(target.Findings) != 4 || len(file.Hosts) != 2 || file.Incomplete != "" {
+		t.Errorf("%d findings, %d hosts, %q", len(target.Findings), len(file.Hosts), file.Incomplete)
+	}
+	if target.Scope != result.ScopeProcess || target.Routes[1].Host != "beta" {
+		t.Errorf("two hosts of one kernel on one mount: %s, %+v", target.Scope, target.Routes)
+	}
+	nothingLeft(t, dir)
+}
+
+func TestWorkloadsRunOverHosts(t *testing.T) {
+	f, _, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	c := settings(t)
+	c.Workloads, c.Trials, c.Budget = []string{"storm", "deaths"}, 4, 20*time.Second
+	file, err := survey.Run(t.Context(), survey.Options{
+		Targets: [][]string{f.Target()}, Config: c, Version: "test", Elsewhere: f, BenchOnly: true,
+		Protocols: []string{"unguarded", "excl", "generations"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	caught := map[string]bool{}
+	for _, r := range file.Targets[0].Bench {
+		caught[r.Workload] = caught[r.Workload] || r.Control && r.Violations() > 0
+		if r.Protocol == "generations" && (r.Violations() > 0 || r.Trials == 0) {
+			t.Errorf("%s %s: %d trials, %d violations: %+v", r.Workload, r.Variant, r.Trials, r.Violations(), r.Counterexample)
+		}
+	}
+	if !caught["storm"] || !caught["deaths"] {
+		t.Errorf("controls that fired: %v", caught)
+	}
+	nothingLeft(t, dir)
+}
+
+func TestClocksOfTwoKernelsAreOne(t *testing.T) {
+	const ahead = 3_700_000_000
+	f, _, _ := together(t, part{Name: "alpha"}, part{Name: "beta", BootID: "another", Ahead: ahead})
+	defer f.Close()
+	c := settings(t, "clock-skew")
+	file, err := surveyed(t, f, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beta := file.Hosts[1]
+	if beta.OwnKernel || beta.UnsureUS == nil || *beta.UnsureUS > 20e3 {
+		t.Fatalf("%+v", beta)
+	}
+	if off := (beta.OffsetS + ahead/1e9) * 1e6; off > *beta.UnsureUS || -off > *beta.UnsureUS {
+		t.Errorf("the clock is corrected wrongly by %v µs, and sure to %v", off, *beta.UnsureUS)
+	}
+	if file.Targets[0].Scope != result.ScopeHost {
+		t.Errorf("scope %s: %s", file.Targets[0].Scope, file.Targets[0].ScopeWhy)
+	}
+}
+
+func TestAnAttemptAfterAnotherIsLaterOnAnyClock(t *testing.T) {
+	f, _, _ := together(t, part{Name: "alpha"}, part{Name: "beta", BootID: "another", Ahead: -9e9})
+	defer f.Close()
+	d, err := f.Start(t.Context(), race.Config{Ops: survey.Ops(), Contenders: 2, HangAfter: 5 * time.Second, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Enter(t.Context(), f.Target()...); err != nil {
+		t.Fatal(err)
+	}
+	last, unsure := race.Now(), int64(0)
+	for i := range 6 {
+		ev, err := d.Do(t.Context(), i%2, "link-count", d.Name(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fit := f.hosts[1].kernel.current()
+		unsure = fit.unsure(race.Now() - fit.clock.Offset)
+		if ev.Invoke < last-unsure || ev.Return < ev.Invoke {
+			t.Errorf("attempt %d began %d ns before the one before it was over, and the clocks are sure to %d", i, last-ev.Invoke, unsure)
+		}
+		last = ev.Return
+	}
+	if now := race.Now(); last > now+unsure {
+		t.Errorf("an attempt ended %d ns after now", last-now)
+	}
+}
+
+func TestAHostThatIsKilledEndsTheSurvey(t *testing.T) {
+	f, hosts, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	defer f.Close()
+	c := settings(t, "excl-create", "mkdir")
+	c.Rounds, c.ProbeTime = 1<<30, 20*time.Second
+	time.AfterFunc(time.Second, func() { hosts[1].Process.Kill() })
+	began := time.Now()
+	file, _ := surveyed(t, f, c)
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if !strings.Contains(file.Incomplete, "beta is lost") || !strings.Contains(file.Hosts[1].Lost, "beta") {
+		t.Errorf("%q %q", file.Incomplete, file.Hosts[1].Lost)
+	}
+	if len(file.Targets) != 1 || len(file.Targets[0].Findings) != 1 || file.Targets[0].Findings[0].Verdict != result.Unproven {
+		t.Errorf("%+v", file.Targets)
+	}
+	nothingLeft(t, dir)
+}
+
+func TestAHostThatHangsIsGivenUp(t *testing.T) {
+	f, hosts, _ := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	defer f.Close()
+	c := settings(t, "excl-create", "mkdir")
+	c.Rounds, c.ProbeTime = 1<<30, 30*time.Second
+	time.AfterFunc(time.Second, func() { hosts[1].Process.Signal(unix.SIGSTOP) })
+	began := time.Now()
+	file, _ := surveyed(t, f, c)
+	if took := time.Since(began); took > 25*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if !strings.Contains(file.Incomplete, "beta is lost: no sign of it") {
+		t.Errorf("%q", file.Incomplete)
+	}
+}
+
+func TestAServerThatGoesAwayLeavesNothingBehind(t *testing.T) {
+	f, hosts, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	time.AfterFunc(time.Second, f.point.close) // as if the coordinator's machine were gone
+	c := settings(t, "excl-create")
+	c.Rounds, c.ProbeTime = 1<<30, 20*time.Second
+	surveyed(t, f, c)
+	for _, h := range hosts {
+		err := h.ends(t, 20*time.Second)
+		if err == nil || !strings.Contains(h.out.String(), "out of reach") {
+			t.Errorf("%v:\n%s", err, h.out)
+		}
+	}
+	nothingLeft(t, dir)
+}
+
+func TestHostsOfDifferentDirectoriesAreFoundOut(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	a, b := t.TempDir(), t.TempDir()
+	spawn(t, part{URL: f.point.url, Dir: a, Name: "alpha"})
+	spawn(t, part{URL: f.point.url, Dir: b, Name: "beta"})
+	if _, err := f.Gather(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := settings(t, "excl-create")
+	c.HangAfter = time.Second
+	_, err := surveyed(t, f, c)
+	if err == nil || !strings.Contains(err.Error(), "does not reach the directory") {
+		t.Errorf("%v", err)
+	}
+	for _, dir := range []string{a, b} {
+		nothingLeft(t, dir)
+	}
+}

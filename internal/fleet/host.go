@@ -1,0 +1,206 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/claimbench/claimbench/internal/race"
+)
+
+// A host is a joined host as the coordinator knows it.
+type host struct {
+	index  int
+	hello  hello
+	alive  context.Context // ends, with a LostError as its cause, when the host is lost
+	lose   context.CancelCauseFunc
+	kernel *kernel
+
+	mu   sync.Mutex
+	trip time.Duration // of the shortest ping
+}
+
+func newHost(index int, h hello) *host {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &host{index: index, hello: h, alive: ctx, lose: cancel}
+}
+
+func (h *host) name() string    { return h.hello.Name }
+func (h *host) machine() string { return machine(&h.hello.Host, h.hello.TimeNS) }
+
+// lost is why the host is lost, or nil.
+func (h *host) lost() error {
+	if h.alive.Err() == nil {
+		return nil
+	}
+	return context.Cause(h.alive)
+}
+
+func (h *host) losing(why string) { h.lose(&LostError{h.name(), why}) }
+
+// same says of two hellos that they are one host's, which asked again.
+func (h *hello) same(o *hello) bool {
+	return h.PID == o.PID && h.Host.BootID == o.Host.BootID && h.Host.PIDNamespace == o.Host.PIDNamespace && h.Host.Name == o.Host.Name
+}
+
+// ask sends an order or an errand and waits for its answer: until the context ends, or the host is lost.
+func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, error) {
+	var a answer
+	if err := h.lost(); err != nil {
+		return a, err
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.alive, cancel)()
+	msg, err := f.point.nc.RequestWithContext(both, at, encode(what))
+	switch {
+	case h.lost() != nil:
+		return a, h.lost()
+	case errors.Is(err, nats.ErrNoResponders):
+		h.losing("it no longer listens")
+		return a, h.lost()
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrMaxPayload):
+		return a, err
+	case err != nil:
+		return a, fmt.Errorf("host %s gives no answer: %w", h.name(), err)
+	}
+	if err := decode(msg.Data, &a); err != nil {
+		h.losing("its answer makes no sense: " + fmt.Sprintf("%.80s", err))
+		return a, h.lost()
+	}
+	return a, a.Failure.error(h.name())
+}
+
+func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) {
+	return f.ask(ctx, h, hostAt(f.session, h.index), e)
+}
+
+// The pace of pings: at first fast, for the clocks, then just to hear whether the host lives.
+const (
+	firstPings = 40
+	pingEvery  = 250 * time.Millisecond
+	silence    = 8 * time.Second // without an answer, and the host is lost
+	pingWait   = 4 * time.Second // a late answer is a sign of life, too
+	patience   = 10 * time.Second
+)
+
+// listenTo pings every host from now on. It returns when the first pings are answered.
+func (f *Fleet) listenTo(ctx context.Context) error {
+	for _, h := range f.hosts {
+		key := cmp.Or(h.machine(), fmt.Sprint("unknown ", h.index))
+		if f.kernels[key] == nil {
+			f.kernels[key] = &kernel{own: key == f.self}
+		}
+		h.kernel = f.kernels[key]
+	}
+	return f.each(f.hosts, func(h *host) error {
+		until := time.Now().Add(patience)
+		for n := 0; n < firstPings; {
+			err := f.ping(h)
+			switch {
+			case err == nil:
+				n++
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case time.Now().After(until):
+				h.losing("it joined, and never answered")
+				return h.lost()
+			default:
+				time.Sleep(20 * time.Millisecond) // it may not listen yet
+			}
+		}
+		go f.keepPinging(h)
+		return nil
+	})
+}
+
+func (f *Fleet) keepPinging(h *host) {
+	last := time.Now()
+	for {
+		select {
+		case <-h.alive.Done():
+			return
+		case <-time.After(pingEvery):
+		}
+		err := f.ping(h)
+		f.mu.Lock()
+		closing := f.closing
+		f.mu.Unlock()
+		switch {
+		case closing:
+			return
+		case err == nil:
+			last = time.Now()
+		case errors.Is(err, nats.ErrNoResponders):
+			h.losing("its process or its connection is gone")
+		case errors.Is(err, nats.ErrConnectionClosed):
+			h.losing("the coordinator has lost its own connection")
+		case time.Since(last) > silence:
+			h.losing(fmt.Sprintf("no sign of it for %v", silence))
+		}
+	}
+}
+
+// ping takes one sample of the host's clock.
+func (f *Fleet) ping(h *host) error {
+	sent := race.Now()
+	msg, err := f.point.nc.Request(pingAt(f.session, h.index), nil, pingWait)
+	back := race.Now()
+	if err != nil {
+		return err
+	}
+	var p pong
+	if err := decode(msg.Data, &p); err != nil {
+		return err
+	}
+	if p.Again > 0 {
+		h.losing("its connection was broken meanwhile, and what was on its way is lost")
+	}
+	h.kernel.add(sample{sent, back, p.At})
+	h.mu.Lock()
+	if trip := time.Duration(back - sent); h.trip == 0 || trip < h.trip {
+		h.trip = trip
+	}
+	h.mu.Unlock()
+	return nil
+}
+
+// A kernel is one clock, whichever of its hosts read it.
+type kernel struct {
+	own bool // the coordinator's, which needs no correction
+
+	mu      sync.Mutex
+	samples []sample
+	fit     fit
+	fitted  time.Time
+}
+
+func (k *kernel) add(s sample) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.samples) == keptSamples {
+		k.samples = append(k.samples[:0], k.samples[keptSamples/8:]...)
+	}
+	k.samples = append(k.samples, s)
+}
+
+// refitAfter is how old a fit may be.
+const refitAfter = time.Second
+
+// current is the fit to go by. All hosts of one kernel are given the same.
+func (k *kernel) current() fit {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.own:
+		k.fit = fit{known: true, unsure: func(int64) int64 { return 0 }}
+	case time.Since(k.fitted) > refitAfter:
+		k.fit, k.fitted = fitClock(k.samples), time.Now()
+	}
+	return k.fit
+}

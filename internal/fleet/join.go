@@ -1,0 +1,282 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/claimbench/claimbench/internal/facts"
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// Joining says what a host brings along.
+type Joining struct {
+	URL     string   // of the NATS server, with the token in it
+	Dirs    []string // ways to the directory under survey; nothing outside them is touched
+	Name    string   // of this host; "" is its host name
+	Version string   // of the program
+	Ops     []race.Op
+	Allowed func(op string) bool // what this host does; nil is all
+	Wait    time.Duration        // for the coordinator to appear
+	CA      string               // file of certificates to trust beside the system's
+	Creds   string               // file of NATS credentials
+	Away    time.Duration        // how long the server may be out of reach before this host gives up; 0 is 10 s
+	Log     func(string)
+
+	pretend pretence // for tests
+}
+
+// A pretence makes one kernel look like two.
+type pretence struct {
+	bootID string
+	ahead  int64 // of its clock, ns
+}
+
+// Join works for a coordinator until it is told to leave, the coordinator is gone, or the context ends. Then nothing of
+// it is left: no contender, and no work directory if nobody else can remove it.
+func Join(ctx context.Context, j Joining) (err error) {
+	j.Away = cmp.Or(j.Away, 10*time.Second)
+	m := &member{Joining: j, ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
+	defer func() { err = errors.Join(err, m.close()) }()
+	for _, dir := range j.Dirs {
+		s, err := openSite(dir)
+		if err != nil {
+			return err
+		}
+		m.sites = append(m.sites, s)
+	}
+	h, err := m.hello()
+	if err != nil {
+		return err
+	}
+	until := time.Now().Add(j.Wait)
+	if m.nc, err = m.connect(ctx, until); err != nil {
+		return err
+	}
+	w, err := m.introduce(ctx, &h, until)
+	if err != nil {
+		return err
+	}
+	if err := m.serve(ctx, w); err != nil {
+		return err
+	}
+	m.Log(fmt.Sprintf("joined as host %d of %d, in %s", w.Host+1, w.Hosts, strings.Join(j.Dirs, " and ")))
+	select {
+	case err := <-m.over:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A member is a joined host.
+type member struct {
+	Joining
+	ops   map[string]*race.Op
+	nc    *nats.Conn
+	sites []*site
+	again atomic.Int64 // how often the connection was broken, and mended
+	over  chan error   // why it ends; nil when it was told to
+
+	mu       sync.Mutex
+	desks    map[int]*desk
+	made     map[string]bool // work directories that are there, by their nonces
+	released bool            // told to leave
+
+	words *heard
+}
+
+func opsOf(ops []race.Op, allowed func(string) bool) map[string]*race.Op {
+	all := map[string]*race.Op{}
+	for i := range ops {
+		if allowed == nil || allowed(ops[i].Name) {
+			all[ops[i].Name] = &ops[i]
+		}
+	}
+	return all
+}
+
+// Digest identifies a table of operations: a host with another could do something else than it is asked.
+func Digest(ops []race.Op) string {
+	h := sha256.New()
+	for i := range ops {
+		fmt.Fprintf(h, "%s\n", ops[i].Name)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func (m *member) hello() (hello, error) {
+	host, err := facts.ReadHost()
+	if err != nil {
+		return hello{}, err
+	}
+	h := hello{Protocol: Protocol, Version: m.Version, Name: m.Name, PID: os.Getpid(), Dirs: len(m.Dirs), Host: host, Ops: Digest(m.Ops)}
+	h.Named = h.Name != ""
+	h.Name = cmp.Or(h.Name, host.Name)
+	h.Host.BootID = cmp.Or(m.pretend.bootID, host.BootID)
+	h.TimeNS, _ = os.Readlink("/proc/self/ns/time")
+	for _, s := range m.sites {
+		route, err := facts.ReadRoute(s.path)
+		if err != nil {
+			return h, err
+		}
+		h.Routes = append(h.Routes, route)
+		h.Warnings = append(h.Warnings, facts.Warnings(&route, &host)...)
+	}
+	return h, nil
+}
+
+// connect tries again while nobody is there; who is there and refuses is asked once.
+func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, error) {
+	opts := []nats.Option{
+		nats.Name("claimbench join"), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(10 * time.Second),
+		nats.Timeout(5 * time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
+		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
+	}
+	if m.CA != "" {
+		opts = append(opts, nats.RootCAs(m.CA))
+	}
+	if m.Creds != "" {
+		opts = append(opts, nats.UserCredentials(m.Creds))
+	}
+	for {
+		nc, err := nats.Connect(m.URL, opts...)
+		if err == nil || !errors.Is(err, nats.ErrNoServers) || time.Now().After(until) {
+			return nc, bare(err)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// bare is an error of NATS in words that say what to do.
+func bare(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return fmt.Errorf("the server refuses the token: %w; use the join line that serve prints", err)
+	case errors.Is(err, nats.ErrNoServers):
+		return fmt.Errorf("no server there: %w; start claimbench serve first, and look at address and firewall", err)
+	default:
+		return err
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// missing ends the host's part if the server does not come back.
+func (m *member) missing(why error) {
+	time.AfterFunc(m.Away, func() {
+		if m.nc != nil && !m.nc.IsConnected() {
+			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", m.Away, errors.Join(nats.ErrDisconnected, why)))
+		}
+	})
+}
+
+// end says why the host's part is over; the first reason counts.
+func (m *member) end(why error) {
+	select {
+	case m.over <- why:
+	default:
+	}
+}
+
+// introduce asks until a coordinator answers.
+func (m *member) introduce(ctx context.Context, h *hello, until time.Time) (welcome, error) {
+	for {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		msg, err := m.nc.RequestWithContext(one, helloAt, encode(h))
+		cancel()
+		if err == nil {
+			var w welcome
+			if err := decode(msg.Data, &w); err != nil {
+				return w, fmt.Errorf("the coordinator's answer: %w", err)
+			}
+			if w.Refused != "" {
+				return w, errors.New("the coordinator refuses this host: " + w.Refused)
+			}
+			if protocolMajor(w.Protocol) != protocolMajor(Protocol) {
+				return w, fmt.Errorf("the coordinator speaks protocol %.20q, and this is %s: use one version on all hosts", w.Protocol, Protocol)
+			}
+			return w, nil
+		}
+		if ctx.Err() != nil {
+			return welcome{}, ctx.Err()
+		}
+		if time.Now().After(until) {
+			return welcome{}, fmt.Errorf("no coordinator answers: %w", err)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return welcome{}, err
+		}
+	}
+}
+
+func protocolMajor(v string) string {
+	major, _, _ := strings.Cut(v, ".")
+	return major
+}
+
+// close ends the contenders, and removes what the coordinator can no longer have removed.
+func (m *member) close() error {
+	if m.nc != nil {
+		defer m.nc.Close()
+	}
+	m.mu.Lock()
+	desks, made, released := m.desks, m.made, m.released
+	m.desks = nil
+	m.mu.Unlock()
+	var err error
+	for _, d := range desks {
+		err = errors.Join(err, d.close())
+	}
+	for nonce := range made {
+		if !released {
+			err = errors.Join(err, m.abandon(nonce))
+		}
+	}
+	for _, s := range m.sites {
+		err = errors.Join(err, s.root.Close())
+	}
+	return err
+}
+
+// abandon removes a work directory, whoever of the hosts comes first.
+func (m *member) abandon(nonce string) (err error) {
+	for range 5 {
+		if err = m.sites[0].remove(nonce); err == nil || errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("left behind: %w", err)
+}
+
+// machine tells kernels apart. It is "" where that is not known.
+func machine(h *result.Host, timeNS string) string {
+	if h.BootID == "" {
+		return ""
+	}
+	return h.BootID + " " + timeNS
+}

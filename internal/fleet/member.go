@@ -1,0 +1,238 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/survey"
+)
+
+// heard counts the coordinator's news, for orders that must not be carried out before them.
+type heard struct {
+	mu    sync.Mutex
+	moved *sync.Cond
+	last  uint64
+}
+
+func newHeard() *heard {
+	h := &heard{}
+	h.moved = sync.NewCond(&h.mu)
+	return h
+}
+
+func (h *heard) set(number uint64) {
+	h.mu.Lock()
+	h.last = max(h.last, number)
+	h.mu.Unlock()
+	h.moved.Broadcast()
+}
+
+// wait reports whether the news of that number came in time.
+func (h *heard) wait(number uint64, d time.Duration) bool {
+	late := false
+	t := time.AfterFunc(d, func() {
+		h.mu.Lock()
+		late = true
+		h.mu.Unlock()
+		h.moved.Broadcast()
+	})
+	defer t.Stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.last < number && !late {
+		h.moved.Wait()
+	}
+	return h.last >= number
+}
+
+// serve listens for errands, pings and news.
+func (m *member) serve(ctx context.Context, w welcome) error {
+	m.words = newHeard()
+	_, err := m.nc.Subscribe(pingAt(w.Session, w.Host), func(msg *nats.Msg) {
+		_ = msg.Respond(encode(pong{At: race.Now() + m.pretend.ahead, Again: m.again.Load()})) // who does not hear it asks again
+	})
+	if err == nil {
+		_, err = m.nc.Subscribe(prefix+w.Session+announced, m.hear)
+	}
+	if err == nil {
+		_, err = m.nc.Subscribe(prefix+w.Session+starts, func(msg *nats.Msg) {
+			var s start
+			if err := decode(msg.Data, &s); err != nil {
+				m.Log("start: " + err.Error())
+				return
+			}
+			for _, d := range m.all() {
+				d.start(&s)
+			}
+		})
+	}
+	if err == nil {
+		_, err = m.nc.Subscribe(hostAt(w.Session, w.Host), func(msg *nats.Msg) {
+			var e errand
+			if err := decode(msg.Data, &e); err != nil {
+				m.reply(msg, answer{Failure: failureOf(fmt.Errorf("errand: %w", err))})
+				return
+			}
+			a := answer{}
+			a.Failure = failureOf(m.run(ctx, w, &e, &a))
+			m.reply(msg, a)
+			if e.Do == doLeave {
+				_ = m.nc.Flush()
+				m.end(nil)
+			}
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return m.nc.FlushTimeout(5 * time.Second)
+}
+
+func (m *member) reply(msg *nats.Msg, a answer) {
+	if err := msg.Respond(encode(a)); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		m.Log("answer: " + err.Error())
+	}
+}
+
+// hear has every desk take note of what changed in contenders' words.
+func (m *member) hear(msg *nats.Msg) {
+	var n news
+	err := decode(msg.Data, &n)
+	for _, d := range m.all() {
+		if err == nil {
+			err = d.write(n.Words, n.Echo)
+		}
+	}
+	if err != nil {
+		m.Log("news: " + err.Error())
+		return
+	}
+	m.words.set(n.Number)
+}
+
+// run does one errand.
+func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err error) {
+	if e.Way < 0 || e.Way >= len(m.sites) {
+		return fmt.Errorf("way %d of %d: refused", e.Way, len(m.sites))
+	}
+	s := m.sites[e.Way]
+	switch e.Do {
+	case doStart:
+		return m.start(ctx, w, e, a)
+	case doMake:
+		m.mine(e.Nonce, true)
+		return s.make(e.Nonce)
+	case doSee:
+		if a.Seen, err = s.see(e.Nonce); a.Seen {
+			m.mine(e.Nonce, true)
+		}
+		return err
+	case doSub:
+		return s.sub(e.Nonce, e.Sub)
+	case doClear:
+		return s.clear(e.Nonce, e.Sub)
+	case doRemove:
+		if err := s.remove(e.Nonce); err != nil {
+			return err
+		}
+		m.mine(e.Nonce, false)
+	case doTidy:
+		a.Notes = survey.RemoveLeftOvers(s.path)
+	case doCancel:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, who := range e.Contenders {
+			if d := m.desks[who]; d != nil {
+				d.interrupt(e.Heats)
+			}
+		}
+	case doLeave:
+		m.mu.Lock()
+		m.released = true
+		m.mu.Unlock()
+	default:
+		return fmt.Errorf("%.40q is no errand", e.Do)
+	}
+	return nil
+}
+
+// mine notes which work directories are there, for the case that nobody else can remove them.
+func (m *member) mine(nonce string, there bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) {
+		m.made[nonce] = true
+	}
+}
+
+// start starts the contenders, each on a line of its own.
+func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) error {
+	if len(e.Route) != len(e.Contenders) || e.HangAfter <= 0 || slices.ContainsFunc(e.Route, func(r int) bool { return r < 0 || r >= len(m.sites) }) {
+		return errors.New("an errand that is not complete: start")
+	}
+	// Each desk waits for its contender in a system call. The runtime gives the processor of such a call to other
+	// goroutines only after up to 10 ms; with one to spare for each nobody waits for that.
+	runtime.GOMAXPROCS(runtime.NumCPU() + len(e.Contenders) + 1)
+	for k, who := range e.Contenders {
+		if m.desk(who) != nil {
+			return fmt.Errorf("contender %d is there already: refused", who)
+		}
+		line, err := race.Start(race.Config{Ops: m.Ops, Contenders: 1, First: who, Place: w.Host + k, HangAfter: time.Duration(e.HangAfter), Seed: e.Seed})
+		if err != nil {
+			return err
+		}
+		d := newDesk(who, m.sites[e.Route[k]].path, line, m.ops)
+		d.ahead = m.pretend.ahead
+		// Whether these arrive shows elsewhere: a coordinator that is gone ends everything.
+		d.tell = func(patches []byte) {
+			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Echo: true, Words: patches}))
+		}
+		d.arrived = func(a arrival) { _ = m.nc.Publish(prefix+w.Session+arrivals, encode(a)) }
+		m.mu.Lock()
+		m.desks[who] = d
+		m.mu.Unlock()
+		if err := m.attend(ctx, w, d); err != nil {
+			return err
+		}
+		a.Whos = append(a.Whos, line.Contender(who))
+	}
+	return m.nc.FlushTimeout(5 * time.Second)
+}
+
+func (m *member) all() []*desk {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.desks))
+}
+
+func (m *member) desk(who int) *desk {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.desks[who]
+}
+
+// attend carries out the orders for one contender.
+func (m *member) attend(ctx context.Context, w welcome, d *desk) error {
+	_, err := m.nc.Subscribe(contenderAt(w.Session, d.who), func(msg *nats.Msg) {
+		var o order
+		if err := decode(msg.Data, &o); err != nil {
+			m.reply(msg, answer{Failure: failureOf(fmt.Errorf("order: %w", err))})
+			return
+		}
+		if !m.words.wait(o.Seen, 5*time.Second) {
+			m.reply(msg, answer{Failure: failureOf(errors.New("words that an order rests on never came"))})
+			return
+		}
+		m.reply(msg, d.carryOut(ctx, &o))
+	})
+	return err
+}

@@ -1,0 +1,197 @@
+package fleet
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/claimbench/claimbench/internal/race"
+)
+
+func TestWherePutsEverythingBelow(t *testing.T) {
+	nonce := "0123456789abcdef0123456789abcdef"
+	for _, c := range []struct {
+		nonce, sub, want string
+		ok               bool
+	}{
+		{"", "", "", true},
+		{nonce, "", dirPrefix + nonce, true},
+		{nonce, "excl-create", dirPrefix + nonce + "/excl-create", true},
+		{"", "excl-create", "", false},
+		{"..", "", "", false},
+		{nonce + "/..", "", "", false},
+		{nonce, "..", "", false},
+		{nonce, "a/b", "", false},
+		{nonce, "a\x00b", "", false},
+		{nonce, ".x", "", false},
+		{nonce + "\n", "", "", false},
+	} {
+		got, err := where(c.nonce, c.sub)
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("where(%q, %q) = %q, %v", c.nonce, c.sub, got, err)
+		}
+	}
+}
+
+func FuzzWhere(f *testing.F) {
+	f.Add("0123456789abcdef0123456789abcdef", "excl-create")
+	f.Add("..", "..")
+	f.Fuzz(func(t *testing.T, nonce, sub string) {
+		dir, err := where(nonce, sub)
+		if err == nil && dir != "" && (bytes.Contains([]byte(dir), []byte("..")) || dir[:len(dirPrefix)] != dirPrefix || bytes.Count([]byte(dir), []byte("/")) > 1) {
+			t.Errorf("where(%q, %q) = %q", nonce, sub, dir)
+		}
+	})
+}
+
+func FuzzMessages(f *testing.F) {
+	f.Add(encode(hello{Protocol: Protocol, Name: "alpha"}))
+	f.Add(encode(order{Do: toHeat, Heat: &race.Heat{Op: "mkdir", N: 2, Rounds: 4}}))
+	f.Add(encode(answer{Failure: &failure{Text: "x", Hung: 5}, Events: pack(make([]race.Event, 1))}))
+	f.Add([]byte(`{"do":"enter","do":"leave"}`))
+	f.Add([]byte(`{}{}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var a answer
+		if decode(data, &a) == nil {
+			_ = a.Failure.error("h")
+			_, _ = unpack[race.Event](a.Events, 1)
+			_, _ = unpack[race.After](a.After, 3)
+			_ = patched(a.Words, func(who, i int, _ uint64) {
+				if who < 0 || who >= race.MaxContenders || i < 0 || i >= race.Words {
+					t.Errorf("a word %d of contender %d", i, who)
+				}
+			})
+		}
+		_, _ = decode(data, &hello{}), decode(data, &order{})
+		_, _ = decode(data, &errand{}), decode(data, &news{})
+	})
+}
+
+func FuzzPatches(f *testing.F) {
+	words, told := make([]uint64, race.Words), make([]uint64, race.Words)
+	words[7], words[9], words[race.Words-1] = 1, 2, 3
+	f.Add(changes(nil, 5, words, told))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_ = patched(data, func(who, i int, _ uint64) {
+			if who < 0 || who >= race.MaxContenders || i < 0 || i >= race.Words {
+				t.Errorf("a word %d of contender %d", i, who)
+			}
+		})
+	})
+}
+
+func TestStrangeMessagesAreErrors(t *testing.T) {
+	for _, data := range []string{"", "null", "[]", "{", `{"do":1}`, `{"do":"enter","unknown":1}`, `{"do":"enter"}{"do":"enter"}`, `{"do":"enter","do":"begin"}`, "\xff"} {
+		if err := decode([]byte(data), &order{}); err == nil && data != "null" {
+			t.Errorf("%q was taken for an order", data)
+		}
+	}
+	if err := decode(make([]byte, mostBytes+1), &order{}); err == nil {
+		t.Error("a message beyond the bound was read")
+	}
+}
+
+func TestWordsArriveAsTheyWereWritten(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	here, told, there := make([]uint64, race.Words), make([]uint64, race.Words), make([]uint64, race.Words)
+	for range 50 {
+		for range rng.IntN(40) {
+			here[rng.IntN(race.Words)] = rng.Uint64N(3)
+		}
+		from := rng.IntN(race.Words - 100)
+		for i := range 50 {
+			here[from+i] = uint64(i)
+		}
+		patches := changes(nil, 9, here, told)
+		if err := patched(patches, func(who, i int, w uint64) {
+			if who != 9 {
+				t.Fatalf("contender %d", who)
+			}
+			there[i] = w
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(here, there) || !slices.Equal(here, told) {
+			t.Fatal("the words differ")
+		}
+		if more := changes(nil, 9, here, told); len(more) != 0 {
+			t.Fatalf("%d bytes of news without any", len(more))
+		}
+	}
+}
+
+// contestOf imitates hosts that reach a server after different times; who comes first wins.
+func contestOf(p *pace, delays []int64, rng *rand.Rand, rounds int) *report {
+	r := &report{rounds: rounds, took: time.Duration(rounds) * 5 * time.Millisecond, wins: make([]int, len(delays))}
+	for range rounds {
+		best, first := 0, int64(1<<62)
+		for i, d := range delays {
+			if at := d + p.offsets[i] + rng.Int64N(p.width/2+1) + rng.Int64N(300e3); at < first {
+				best, first = i, at
+			}
+		}
+		r.wins[best]++
+		r.widths = append(r.widths, 2e6)
+	}
+	return r
+}
+
+func TestOffsetsSpreadTheWins(t *testing.T) {
+	for _, delays := range [][]int64{{0, 0}, {0, 3e6}, {5e6, 0, 2e6}, {0, 200e3, 400e3, 12e6}} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		p := newPace(len(delays), 300*time.Microsecond)
+		for range 30 {
+			p.after(contestOf(p, delays, rng, 20), mostRounds)
+		}
+		wins, total := make([]int, len(delays)), 0
+		for range 30 {
+			r := contestOf(p, delays, rng, 20)
+			p.after(r, mostRounds)
+			for i, w := range r.wins {
+				wins[i] += w
+				total += w
+			}
+		}
+		for i, w := range wins {
+			if share := float64(w) / float64(total) * float64(len(delays)); share < 0.5 || share > 1.8 {
+				t.Errorf("delays %v: route %d won %d of %d rounds; offsets %v", delays, i, w, total, p.offsets)
+			}
+		}
+	}
+}
+
+func TestStartsAreAnnouncedEarlierWhereContendersAreLate(t *testing.T) {
+	p := newPace(2, 0)
+	before := p.lead
+	p.after(&report{rounds: 10, took: time.Second, late: 5, wins: []int{5, 5}}, mostRounds)
+	if p.lead <= before {
+		t.Errorf("lead %d, before %d", p.lead, before)
+	}
+	for range 1000 {
+		p.after(&report{rounds: 10, took: time.Millisecond, wins: []int{5, 5}}, mostRounds)
+	}
+	if p.lead != leastLead || p.size != mostRounds {
+		t.Errorf("lead %d, size %d", p.lead, p.size)
+	}
+	for range 1000 {
+		p.after(&report{rounds: 10, took: time.Hour, late: 10, wins: []int{10, 0}}, mostRounds)
+	}
+	if p.lead != mostLead || p.size != 8 || slices.Max(p.offsets) > mostOffset {
+		t.Errorf("lead %d, size %d, offsets %v", p.lead, p.size, p.offsets)
+	}
+}
+
+func TestAnOverlapWithinTheUncertaintyIsNone(t *testing.T) {
+	r := race.Round{Events: []race.Event{{Invoke: 100, Return: 200}, {Invoke: 150, Return: 300, Errno: 17}}}
+	for _, c := range []struct {
+		unsure int64
+		want   bool
+	}{{0, true}, {49, true}, {50, true}, {51, false}} {
+		r.Unsure = func(i, j int) int64 { return c.unsure }
+		if got := r.Contested(2, nil); got != c.want {
+			t.Errorf("unsure by %d: contested %v", c.unsure, got)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/survey"
+)
+
+func TestServeRefusesToBeOpenToTheNetwork(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    Meeting
+		says string
+	}{
+		{"no token off loopback", Meeting{Listen: "0.0.0.0:0", Open: true}, "neither a token nor TLS"},
+		{"every address is not loopback", Meeting{Listen: ":0", Open: true}, "neither a token nor TLS"},
+		{"a name is not known to be loopback", Meeting{Listen: "example.test:0", Open: true}, "neither a token nor TLS"},
+		{"no token on loopback", Meeting{Listen: "127.0.0.1:0", Open: true}, ""},
+		{"IPv6 loopback", Meeting{Listen: "[::1]:0", Open: true}, ""},
+		{"token off loopback", Meeting{Listen: "0.0.0.0:0"}, ""},
+		{"TLS off loopback", Meeting{Listen: "0.0.0.0:0", Open: true, Cert: "c", Key: "k"}, ""},
+		{"half a certificate", Meeting{Listen: "127.0.0.1:0", Cert: "c"}, "needs its key"},
+		{"no port", Meeting{Listen: "127.0.0.1"}, "address to listen on"},
+		{"a port that is none", Meeting{Listen: "127.0.0.1:99999"}, "port"},
+	} {
+		err := c.m.check()
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestHostsThatMayNotJoin(t *testing.T) {
+	f := &Fleet{Serving: Serving{Hosts: 3, Ops: survey.Ops(), Version: "1"}}
+	good := hello{Protocol: Protocol, Name: "alpha", Dirs: 1, Routes: make([]result.Route, 1), Ops: Digest(survey.Ops())}
+	taken := good
+	taken.Name = "beta"
+	f.hosts = []*host{newHost(0, taken)}
+	for _, c := range []struct {
+		name   string
+		change func(*hello)
+		says   string
+	}{
+		{"good", func(*hello) {}, ""},
+		{"a newer minor version", func(h *hello) { h.Protocol = "1.9" }, ""},
+		{"another major version", func(h *hello) { h.Protocol = "2.0" }, "protocol"},
+		{"no version", func(h *hello) { h.Protocol = "" }, "protocol"},
+		{"another build", func(h *hello) { h.Ops = "x" }, "other operations"},
+		{"a name with a path in it", func(h *hello) { h.Name = "../etc" }, "name"},
+		{"a name with a line end", func(h *hello) { h.Name = "a\nb" }, "name"},
+		{"no name", func(h *hello) { h.Name = "" }, "name"},
+		{"a chosen name that is taken", func(h *hello) { h.Name, h.Named = "beta", true }, "of that name"},
+		{"a host name that is taken", func(h *hello) { h.Name = "beta" }, ""},
+		{"no directory", func(h *hello) { h.Routes = nil }, "no directory"},
+	} {
+		h := good
+		c.change(&h)
+		if got := f.refuses(&h); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+	f.hosts = append(f.hosts, newHost(1, taken), newHost(2, taken))
+	if got := f.refuses(&good); !strings.Contains(got, "all 3 hosts") {
+		t.Errorf("one too many: %q", got)
+	}
+	if got := unique("beta", f.hosts[:1]); got != "beta-2" {
+		t.Errorf("a second beta is called %s", got)
+	}
+}
+
+func TestWhoeverLacksTheTokenIsTurnedAway(t *testing.T) {
+	f, log := serving(t, 2)
+	defer f.Close()
+	addr := f.point.server.Addr().String()
+	for _, url := range []string{"nats://" + addr, "nats://join:wrong@" + addr, "nats://coordinator:guess@" + addr} {
+		c := spawn(t, part{URL: url, Dir: t.TempDir()})
+		if err := c.ends(t, 10*time.Second); err == nil || !strings.Contains(c.out.String(), "refuses the token") {
+			t.Errorf("%s: %v: %s", url, err, c.out)
+		}
+	}
+	scan(t, addr)
+	if n := strings.Count(log.String(), "\n"); n > 3 {
+		t.Errorf("%d lines for a port scan:\n%s", n, log)
+	}
+}
+
+// scan connects and says what nobody understands, or nothing.
+func scan(t *testing.T, addr string) {
+	for _, say := range []string{"", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "CONNECT {}\r\nPUB claimbench.hello 2\r\nhi\r\n", strings.Repeat("A", 1<<16)} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(2 * time.Second))
+		_, _ = c.Write([]byte(say)) // it may be cut off
+		_, _ = bufio.NewReader(c).ReadString('\n')
+		c.Close()
+	}
+}
+
+// intruder has the token, and uses it for something else.
+func intruder(t *testing.T, f *Fleet) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(f.point.url, nats.ErrorHandler(quiet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestGarbageIsIgnored(t *testing.T) {
+	f, log := serving(t, 2)
+	defer f.Close()
+	nc := intruder(t, f)
+	for i := range 10000 {
+		garbage := make([]byte, i%200)
+		rand.Read(garbage)
+		for _, at := range []string{helloAt, prefix + f.session + arrivals, prefix + f.session + announced} {
+			if err := nc.Publish(at, garbage); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := nc.FlushTimeout(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	spawn(t, part{URL: f.point.url, Dir: dir, Name: "alpha"})
+	spawn(t, part{URL: f.point.url, Dir: dir, Name: "beta"})
+	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
+		t.Fatalf("%s %v", missing, err)
+	}
+	if n := strings.Count(log.String(), "none of ours"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, log)
+	}
+}
+
+func TestAHostMayNotGiveOrders(t *testing.T) {
+	f, _, _ := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	defer f.Close()
+	nc := intruder(t, f)
+	if msg, err := nc.Request(hostAt(f.session, 0), encode(errand{Do: doLeave}), 500*time.Millisecond); err == nil {
+		t.Errorf("it was answered: %s", msg.Data)
+	}
+	if f.hosts[0].lost() != nil {
+		t.Error("a host left when another told it to")
+	}
+}
+
+func TestNothingOutsideTheDirectoryIsTouched(t *testing.T) {
+	f, _, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	defer f.Close()
+	outside := t.TempDir()
+	precious := filepath.Join(outside, "precious")
+	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	planted := strings.Repeat("0123456789abcdef", 2)
+	if err := os.Symlink(outside, filepath.Join(dir, dirPrefix+planted)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, h := t.Context(), f.hosts[0]
+	for _, e := range []errand{
+		{Do: doMake, Nonce: "../../x"}, {Do: doMake, Nonce: ""}, {Do: doMake, Nonce: planted},
+		{Do: doSub, Nonce: planted, Sub: "x"}, {Do: doSub, Nonce: planted, Sub: "../x"}, {Do: doSub, Nonce: planted, Sub: ""},
+		{Do: doClear, Nonce: planted, Sub: "precious"}, {Do: doClear, Nonce: planted, Sub: "."}, {Do: doClear, Nonce: "..", Sub: filepath.Base(outside)},
+		{Do: doRemove, Nonce: planted}, {Do: doRemove, Nonce: ""}, {Do: doRemove, Nonce: "../" + filepath.Base(outside)},
+		{Do: doSee, Nonce: planted, Way: 7}, {Do: "rm -rf /"}, {Do: doStart, Contenders: []int{-1}, Route: []int{9}, HangAfter: 1},
+	} {
+		if a, err := f.errand(ctx, h, &e); err == nil && !(e.Do == doSee && !a.Seen) {
+			t.Errorf("%+v: it was done", e)
+		}
+	}
+	d, err := f.Start(ctx, race.Config{Ops: survey.Ops(), Contenders: 2, HangAfter: 5 * time.Second, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []order{
+		{Do: toEnter, Nonce: planted}, {Do: toEnter, Nonce: planted, Sub: "x"}, {Do: toEnter, Nonce: "../.."}, {Do: toEnter, Sub: "x"},
+		{Do: toDo, Op: "no-such"}, {Do: toHeat}, {Do: toHeat, Heat: &race.Heat{Op: "mkdir", Rounds: 1 << 30, N: 1}},
+		{Do: toHeat, Heat: &race.Heat{Op: "mkdir", Rounds: 1, N: 1, Phase: 77}}, {Do: "dance"},
+	} {
+		if _, err := d.(*field).order(ctx, 0, o); err == nil {
+			t.Errorf("%+v: it was done", o)
+		}
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) != 1 {
+		t.Errorf("outside: %v", entries)
+	}
+	if h.lost() != nil {
+		t.Errorf("the host did not survive that: %v", h.lost())
+	}
+}
+
+// certificate makes one for 127.0.0.1 that was good until a moment.
+func certificate(t *testing.T, until time.Time) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: until.Add(-24 * time.Hour), NotAfter: until, IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secretKey, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	err = errors.Join(
+		os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+		os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secretKey}), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, key
+}
+
+func TestACertificateIsLookedAt(t *testing.T) {
+	log := &safe{}
+	cert, key := certificate(t, time.Now().Add(-time.Hour))
+	m := Meeting{Listen: "127.0.0.1:0", Cert: cert, Key: key}
+	if _, err := m.open(log.add); err == nil || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("an expired one: %v", err)
+	}
+	if _, err := (&Meeting{Listen: "127.0.0.1:0", Cert: "/nonexistent", Key: key}).open(log.add); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+		t.Errorf("one that is not there: %v", err)
+	}
+	cert, key = certificate(t, time.Now().Add(time.Hour))
+	p, err := (&Meeting{Listen: "127.0.0.1:0", Cert: cert, Key: key}).open(log.add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	j := Joining{URL: p.url, Dirs: []string{t.TempDir()}, Ops: survey.Ops(), Wait: 0, Log: log.add}
+	if err := Join(context.Background(), j); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("nobody vouches for it: %v", err)
+	}
+	j.CA = cert
+	if err := Join(context.Background(), j); err == nil || !strings.Contains(err.Error(), "no coordinator answers") {
+		t.Errorf("trusted, and nobody answers: %v", err)
+	}
+}

@@ -1,0 +1,234 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/claimbench/claimbench/internal/facts"
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+// Serving says whom to wait for.
+type Serving struct {
+	Meeting
+	Hosts   int
+	Wait    time.Duration // for all of them; those that are there by then take part, if they are two at least
+	Version string
+	Ops     []race.Op
+	Log     func(string)
+}
+
+// A Fleet is the hosts that have joined, seen from the coordinator.
+type Fleet struct {
+	Serving
+	point   *meetingPoint
+	session string
+	self    string // the coordinator's own kernel
+	host    result.Host
+	strays  strays
+
+	mu      sync.Mutex // over the hosts until all are there, and over what pings find
+	hosts   []*host
+	full    chan struct{}
+	closing bool
+	kernels map[string]*kernel
+
+	field   *field
+	starter starter
+}
+
+// Serve opens the meeting point. The join line is for a person, or for whatever starts the hosts.
+func Serve(s Serving) (*Fleet, error) {
+	if s.Hosts < 2 || s.Hosts > race.MaxContenders {
+		return nil, fmt.Errorf("%d hosts: must be 2 to %d", s.Hosts, race.MaxContenders)
+	}
+	self, err := facts.ReadHost()
+	if err != nil {
+		return nil, err
+	}
+	timeNS, _ := os.Readlink("/proc/self/ns/time")
+	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}), kernels: map[string]*kernel{}}
+	f.strays.log = s.Log
+	if f.point, err = f.Meeting.open(s.Log); err != nil {
+		return nil, err
+	}
+	f.starter.f = f
+	if _, err = f.point.nc.Subscribe(helloAt, f.meet); err == nil {
+		_, err = f.point.nc.Subscribe(prefix+f.session+arrivals, f.starter.hear)
+	}
+	if err != nil {
+		f.point.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// JoinLine is what to type on each host.
+func (f *Fleet) JoinLine() string { return "claimbench join --dir DIR " + f.point.url }
+
+// meet answers one hello.
+func (f *Fleet) meet(msg *nats.Msg) {
+	var h hello
+	if err := decode(msg.Data, &h); err != nil {
+		f.strays.add("hello", err)
+		if msg.Reply != "" {
+			_ = msg.Respond(encode(welcome{Protocol: Protocol, Refused: "this is no hello of protocol " + Protocol}))
+		}
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := welcome{Protocol: Protocol, Session: f.session, Hosts: f.Hosts, Host: len(f.hosts)}
+	if again := slices.IndexFunc(f.hosts, func(o *host) bool { return o.hello.same(&h) }); again >= 0 {
+		w.Host = f.hosts[again].index // its first hello was answered, and the answer lost
+		_ = msg.Respond(encode(w))
+		return
+	}
+	if w.Refused = f.refuses(&h); w.Refused != "" {
+		f.Log(fmt.Sprintf("refused host %.40q: %s", h.Name, w.Refused))
+		_ = msg.Respond(encode(w))
+		return
+	}
+	h.Name = unique(h.Name, f.hosts)
+	f.hosts = append(f.hosts, newHost(len(f.hosts), h))
+	f.Log(fmt.Sprintf("host %d of %d: %s%s", len(f.hosts), f.Hosts, h.Name, f.companions(&h)))
+	_ = msg.Respond(encode(w))
+	if len(f.hosts) == f.Hosts {
+		close(f.full)
+	}
+}
+
+// refuses says why a host may not join, or "".
+func (f *Fleet) refuses(h *hello) string {
+	taken := slices.ContainsFunc(f.hosts, func(o *host) bool { return o.hello.Name == h.Name })
+	switch {
+	case protocolMajor(h.Protocol) != protocolMajor(Protocol):
+		return fmt.Sprintf("it speaks protocol %.20q, and this is %s: use one version of claimbench on all hosts", h.Protocol, Protocol)
+	case h.Ops != Digest(f.Ops):
+		return fmt.Sprintf("it is version %.40q, which has other operations than %s: use one version of claimbench on all hosts", h.Version, f.Version)
+	case !nameForm.MatchString(h.Name):
+		return "its name is none: letters, digits, dots and dashes make one"
+	case len(h.Routes) == 0 || h.Dirs != len(h.Routes):
+		return "it brings no directory"
+	case len(f.hosts) >= f.Hosts:
+		return fmt.Sprintf("all %d hosts are here", f.Hosts)
+	case taken && h.Named:
+		return "a host of that name is here already"
+	}
+	return ""
+}
+
+// companions says that a host is on a kernel that is here already.
+func (f *Fleet) companions(h *hello) string {
+	var names []string
+	for _, o := range f.hosts[:len(f.hosts)-1] {
+		if m := machine(&h.Host, h.TimeNS); m != "" && m == o.machine() {
+			names = append(names, o.name())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (the same kernel as %s: no further host)", strings.Join(names[:min(len(names), 3)], ", "))
+}
+
+// unique gives a second host of a name that nobody chose another.
+func unique(name string, hosts []*host) string {
+	for n, try := 2, name; ; n++ {
+		if !slices.ContainsFunc(hosts, func(o *host) bool { return o.name() == try }) {
+			return try
+		}
+		try = fmt.Sprintf("%s-%d", name, n)
+	}
+}
+
+// Gather waits for the hosts. With fewer than wanted it goes on if they are two at least, and says so in missing.
+func (f *Fleet) Gather(ctx context.Context) (missing string, err error) {
+	select {
+	case <-f.full:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(f.Wait):
+	}
+	f.mu.Lock()
+	here := len(f.hosts)
+	late := here < f.Hosts
+	if late {
+		f.Hosts = max(here, 1) // whoever comes now is refused
+	}
+	slices.SortFunc(f.hosts, func(a, b *host) int { return strings.Compare(a.name(), b.name()) }) // not by who came first
+	f.mu.Unlock()
+	switch {
+	case here < 2:
+		return "", fmt.Errorf("%d of the hosts joined within %v: nothing to survey", here, f.Wait)
+	case late:
+		missing = fmt.Sprintf("only %d hosts joined within %v", here, f.Wait)
+	}
+	if err := f.listenTo(ctx); err != nil {
+		return missing, err
+	}
+	return missing, nil
+}
+
+// Close has the hosts leave, and closes the meeting point.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	f.closing = true
+	f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = f.each(f.hosts, func(h *host) error {
+		_, err := f.errand(ctx, h, &errand{Do: doLeave})
+		return err // who is lost need not leave
+	})
+	var err error
+	if f.field != nil {
+		err = f.field.Close()
+	}
+	f.point.close()
+	f.strays.sum()
+	return err
+}
+
+// each does something with all hosts at once, and joins the errors.
+func (f *Fleet) each(hosts []*host, do func(*host) error) error {
+	errs := make([]error, len(hosts))
+	var wg sync.WaitGroup
+	for i, h := range hosts {
+		wg.Go(func() { errs[i] = do(h) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// strays counts messages that are none of ours: the first is told at once, and their number in the end.
+type strays struct {
+	log func(string)
+	mu  sync.Mutex
+	n   int
+}
+
+func (s *strays) add(where string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n++; s.n == 1 {
+		s.log(fmt.Sprintf("ignored a message that is none of ours, at %s: %.120s", where, strings.ReplaceAll(err.Error(), "\n", " ")))
+	}
+}
+
+func (s *strays) sum() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n > 1 {
+		s.log(fmt.Sprintf("ignored %d messages that are none of ours", s.n))
+	}
+}

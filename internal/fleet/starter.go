@@ -1,0 +1,46 @@
+package fleet
+
+import (
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/claimbench/claimbench/internal/race"
+)
+
+// A starter is the barrier of a heat: when all contenders stand before a round, it says when that starts.
+type starter struct {
+	f *Fleet
+
+	mu      sync.Mutex
+	first   int64
+	n       int
+	lead    int64
+	arrived []int // at each round, how many
+}
+
+// begin is called before anybody is ordered into the heat.
+func (s *starter) begin(first int64, rounds, n int, lead int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first, s.n, s.lead = first, n, lead
+	s.arrived = make([]int, rounds+1)
+}
+
+// hear counts an arrival.
+func (s *starter) hear(msg *nats.Msg) {
+	var a arrival
+	if err := decode(msg.Data, &a); err != nil {
+		s.f.strays.add("arrivals", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.First != s.first || a.Round < 0 || a.Round >= len(s.arrived) {
+		return // of a heat that was given up
+	}
+	if s.arrived[a.Round]++; s.arrived[a.Round] == s.n {
+		// Whoever does not hear it is missed by the order that it does not answer.
+		_ = s.f.point.nc.Publish(prefix+s.f.session+starts, encode(start{First: s.first, Round: a.Round, At: race.Now() + s.lead}))
+	}
+}
