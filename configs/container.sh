@@ -30,7 +30,8 @@ unprivileged() {
 	exec setpriv --reuid="$user" --regid="$group" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all "$@"
 }
 
-# wait_for_end sleeps until compose stops this container: were it to end by itself, compose would stop all others.
+# wait_for_end sleeps until compose stops this container. Were it to end by itself, with --exit-code-from compose would
+# stop all others, and might say 0 of a survey that was cut short.
 wait_for_end() {
 	sleep infinity &
 	wait $!
@@ -71,29 +72,37 @@ mount_share() {
 		echo "$HOSTNAME" >"$identifier"
 	fi
 	mkdir -p "$1"
-	mount -t nfs -o "vers=$NFS_VERSION,$NFS_OPTIONS" "nfs:$path" "$1" ||
-		die "mount nfs:$path failed; the NFS client of this kernel: modprobe nfs"
+	mount -t nfs -o "vers=$NFS_VERSION,$NFS_OPTIONS" "nfs:$path" "$1"
 }
 
+# contender stays when it cannot join: the coordinator then says who is missing.
 contender() {
+	joined=
+	trap '[ -z "$joined" ] || { kill -TERM "$joined" && wait "$joined"; } || true; exit 0' TERM INT
+	join || echo "status $?: this contender takes no part" >&2
+	wait_for_end
+}
+
+join() {
 	local dir=/volume
 	case $CLAIMS in
 	own)
 		dir=/claims
-		mount_share "$dir"
+		mount_share "$dir" || return
 		;;
 	shared) ;;
-	local) chmod 0777 "$dir" ;;
-	*) die "CLAIMS=$CLAIMS: must be own, shared or local" ;;
+	local) chmod 0777 "$dir" || return ;;
+	*)
+		echo "CLAIMS=$CLAIMS: must be own, shared or local" >&2
+		return 2
+		;;
 	esac
 	until [ -s "$token" ] && getent hosts coordinator >/dev/null; do sleep 0.2; done
 	CLAIMBENCH_TOKEN=$(<"$token")
 	export CLAIMBENCH_TOKEN
-	trap 'kill -TERM "$joined" 2>/dev/null || true; wait "$joined" || true; exit 0' TERM INT
 	(unprivileged "$nobody" "$nobody" claimbench join --dir "$dir" nats://coordinator:4222) &
-	local joined=$!
-	wait "$joined" || echo "join ended with status $?" >&2
-	wait_for_end
+	joined=$!
+	wait "$joined"
 }
 
 # coordinator draws a token for this run, which the contenders read. It writes the result as the owner of /results.

@@ -17,10 +17,10 @@ import (
 var fakes = map[string]string{
 	"scontrol": `[ "$*" = "show hostnames node[1-3]" ] || exit 9
 printf 'node1\nnode2\nnode3\n'`,
-	"srun": `echo "srun $*" >>"$LOG"
+	"srun": `trap 'kill $(jobs -p); exit 143' TERM
+echo "srun $*" >>"$LOG"
 while [[ $1 == --* ]]; do shift; done
 for n in node1 node2 node3; do SLURMD_NODENAME=$n "$@" & done
-trap 'kill $(jobs -p); exit 143' TERM
 wait`,
 	"claimbench": `echo "${SLURMD_NODENAME:-batch} claimbench $*" >>"$LOG"
 [ -n "$CLAIMBENCH_TOKEN" ] || echo "$1 has no token" >>"$LOG"
