@@ -82,6 +82,8 @@ guest() {
 	cp -r "$lab/project" "$project"
 	cd "$project"
 	if [ -e "$lab/command" ]; then
+		export -f run said
+		export lab
 		bash "$lab/command"
 	else
 		surveys
@@ -109,10 +111,10 @@ images() {
 
 # surveys are the commands of docs/containers.md. The kernel has one CPU: what takes long elsewhere takes too long here.
 surveys() {
-	export SURVEY="survey --config /configs/lab/surveys/network.yaml"
+	export SURVEY="survey --anonymize --config /configs/lab/surveys/network.yaml"
 	run compose-nfs42 docker compose up --scale contender=4 --exit-code-from coordinator
 	docker compose down --volumes
-	SURVEY="probe excl-create,mkdir,link,flock,visibility --config /configs/lab/surveys/network.yaml"
+	SURVEY="probe excl-create,mkdir,link,flock,visibility --anonymize --config /configs/lab/surveys/network.yaml"
 	CLAIMS=shared run compose-shared docker compose up --scale contender=4 --exit-code-from coordinator
 	CLAIMS=shared docker compose down --volumes
 	NFS_VERSION=3 NFS_OPTIONS=noac run compose-nfs3 docker compose up --scale contender=4 --exit-code-from coordinator

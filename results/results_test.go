@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,8 @@ func published(t *testing.T) []report.Named {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d published results, %v", len(paths), err)
 	}
+	// What a run of compose.yaml has left here, by its time, is not published by that.
+	paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasPrefix(path, "compose-2") })
 	var files []report.Named
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
