@@ -41,7 +41,8 @@ boot() {
 	setsid linux.uml mem=4096M umid=compose "uml_dir=$1/uml" rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 \
 		"init=$(realpath "$0")" "compose_lab=$1" guest >"$1/out/console.log" 2>&1 </dev/null &
 	local group=$!
-	trap 'kill -KILL -- -$group 2>/dev/null || true; rm -rf "$1/uml"' EXIT
+	# The kernel's helpers would outlive the kernel.
+	trap "kill -KILL -- -$group 2>/dev/null || true; rm -rf '$1/uml'" EXIT
 	wait "$group" || true
 	cat "$1/out/status" 2>/dev/null || { tail -n 20 "$1/out/console.log" >&2; return 1; }
 }
