@@ -30,7 +30,7 @@ prepare() {
 	if [ ! -e "$1/debian.tar" ]; then
 		debootstrap --variant=minbase --include=nfs-common,nfs-kernel-server,rpcbind bookworm "$1/debian"
 		rm -rf "$1"/debian/usr/share/{doc,info,locale,man} "$1"/debian/var/cache/apt "$1"/debian/var/lib/apt/lists/*
-		tar -C "$1/debian" -cf "$1/debian.tar.new" .
+		tar -C "$1/debian" --one-file-system -cf "$1/debian.tar.new" .
 		mv "$1/debian.tar.new" "$1/debian.tar"
 	fi
 	cp -r compose.yaml compose.local.yaml Dockerfile configs "$1/project"
