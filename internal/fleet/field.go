@@ -285,5 +285,18 @@ func (d *field) Continue(i int) {
 	_, _ = d.order(bound, i, order{Do: toContinue}) // what comes of it, Await tells
 }
 
+func (d *field) Became(i int) bool {
+	bound, cancel := d.bounded(context.Background())
+	defer cancel()
+	a, err := d.order(bound, i, order{Do: toBecame})
+	return err == nil && a.Became
+}
+
+func (d *field) EndChild(i int) {
+	bound, cancel := d.bounded(context.Background())
+	defer cancel()
+	_, _ = d.order(bound, i, order{Do: toEndChild}) // of a lost host it ends by itself
+}
+
 // Close leaves the contenders to their hosts, which end them when they leave.
 func (d *field) Close() error { return nil }

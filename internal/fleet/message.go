@@ -117,6 +117,8 @@ const (
 	toKill     = "kill"
 	toRestart  = "restart"
 	toContinue = "continue"
+	toBecame   = "became"
+	toEndChild = "end child"
 )
 
 // An arrival says that a contender stands before a round of its heat; the heat is known by its first round. A start is the
@@ -151,6 +153,7 @@ type answer struct {
 	Invoke  int64           `json:"invoke,omitzero"`
 	Gone    bool            `json:"gone,omitzero"`
 	Stopped bool            `json:"stopped,omitzero"`
+	Became  bool            `json:"became,omitzero"` // another program
 	Left    int             `json:"left,omitzero"` // processes left behind
 	Who     race.Identity   `json:"who,omitzero"`
 	Whos    []race.Identity `json:"whos,omitzero"`

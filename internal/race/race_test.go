@@ -40,6 +40,12 @@ var testOps = []Op{
 		}
 		return 0
 	}},
+	{Name: "become", Attempt: func(*Env, *Event) unix.Errno { return ExecPause() }},
+	{Name: "leave a child", Attempt: func(e *Env, ev *Event) unix.Errno {
+		errno := e.Linger(2)
+		ev.Saw = uint64(e.child.Load())
+		return errno
+	}},
 	{Name: "reference", Attempt: func(e *Env, ev *Event) unix.Errno {
 		for range e.Arg {
 			fd, errno := createName(e)
