@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -186,8 +187,14 @@ func (k *kernel) add(s sample) {
 	if len(k.samples) == keptSamples {
 		k.samples = append(k.samples[:0], k.samples[keptSamples/8:]...)
 	}
+	if n := len(k.samples); n > 0 && jumped(k.samples[n-1], s) {
+		k.samples, k.fitted = k.samples[:0], time.Time{} // what was known before misleads
+	}
 	k.samples = append(k.samples, s)
 }
+
+// fits counts them all.
+var fits atomic.Int64
 
 // refitAfter is how old a fit may be.
 const refitAfter = time.Second
@@ -198,9 +205,10 @@ func (k *kernel) current() fit {
 	defer k.mu.Unlock()
 	switch {
 	case k.own:
-		k.fit = fit{known: true, unsure: func(int64) int64 { return 0 }}
+		k.fit = fit{unsure: func(int64) int64 { return 0 }}
 	case time.Since(k.fitted) > refitAfter:
 		k.fit, k.fitted = fitClock(k.samples), time.Now()
+		k.fit.number = int(fits.Add(1))
 	}
 	return k.fit
 }

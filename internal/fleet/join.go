@@ -71,6 +71,9 @@ func Join(ctx context.Context, j Joining) (err error) {
 	if err := m.serve(ctx, w); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go m.watch(ctx, w)
 	m.Log(fmt.Sprintf("joined as host %d of %d, in %s", w.Host+1, w.Hosts, strings.Join(j.Dirs, " and ")))
 	select {
 	case err := <-m.over:
@@ -87,6 +90,7 @@ type member struct {
 	nc    *nats.Conn
 	sites []*site
 	again atomic.Int64 // how often the connection was broken, and mended
+	pinged atomic.Int64 // when last, by this host's clock
 	over  chan error   // why it ends; nil when it was told to
 
 	mu       sync.Mutex

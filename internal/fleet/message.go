@@ -19,9 +19,12 @@ const Protocol = "1.0"
 const (
 	prefix    = "claimbench."
 	helloAt   = prefix + "hello"
-	announced = ".words"
+	written   = ".words.coordinator"
+	announced = ".words.host"
+	anyWords  = ".words.*" // one subscription, so that they come in their order
 	arrivals  = ".arrivals"
 	starts    = ".starts"
+	alive     = ".alive" // asked by a host that hears nothing
 )
 
 func hostAt(session string, host int) string {
@@ -138,7 +141,7 @@ type start struct {
 // A news is what changed in contenders' words.
 type news struct {
 	Number uint64 `json:"number,omitzero"` // the coordinator counts its own, so that an order can wait for them
-	Echo   bool   `json:"echo,omitzero"`   // the contender itself wrote them
+	Echo   bool   `json:"echo,omitzero"`   // the contender itself wrote them; so it is with all that a host announces
 	Words  []byte `json:"words"`           // patches
 }
 

@@ -65,6 +65,9 @@ func Serve(s Serving) (*Fleet, error) {
 	if _, err = f.point.nc.Subscribe(helloAt, f.meet); err == nil {
 		_, err = f.point.nc.Subscribe(prefix+f.session+arrivals, f.starter.hear)
 	}
+	if err == nil {
+		_, err = f.point.nc.Subscribe(prefix+f.session+alive, func(msg *nats.Msg) { _ = msg.Respond(nil) }) // who does not hear it asks again
+	}
 	if err != nil {
 		f.point.close()
 		return nil, err

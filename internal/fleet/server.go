@@ -111,7 +111,7 @@ func (m *Meeting) options(ours string) *server.Options {
 		p = server.RANDOM_PORT
 	}
 	hosts := &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced, prefix + "*" + arrivals}},
+		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced, prefix + "*" + arrivals, prefix + "*" + alive}},
 		Subscribe: &server.SubjectPermission{Allow: []string{prefix + ">", "_INBOX.>"}},
 		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
 	}
@@ -151,14 +151,26 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 	if m.Creds != "" {
 		opts = append(opts, nats.UserCredentials(m.Creds))
 	}
+	join := m.URL
 	if m.Token != "" {
 		opts = append(opts, nats.Token(m.Token))
+		join = withToken(join, m.Token)
 	}
 	nc, err := nats.Connect(m.URL, opts...)
 	if err != nil {
 		return nil, bare(err)
 	}
-	return &meetingPoint{nc: nc, url: m.URL}, nil
+	return &meetingPoint{nc: nc, url: join}, nil
+}
+
+// withToken is the URL as hosts need it: a server that knows tokens and no users takes the token in the place of the user.
+func withToken(address, token string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil || u.Host == "" {
+		return address
+	}
+	u.User = url.User(token)
+	return u.String()
 }
 
 func (p *meetingPoint) close() {
