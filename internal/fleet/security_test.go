@@ -12,12 +12,14 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
@@ -267,5 +269,103 @@ func TestACertificateIsLookedAt(t *testing.T) {
 	j.CA = cert
 	if err := Join(context.Background(), j); err == nil || !strings.Contains(err.Error(), "no coordinator answers") {
 		t.Errorf("trusted, and nobody answers: %v", err)
+	}
+}
+
+// A host may tell what its contenders write, and that they have arrived. It may not write where the coordinator does, nor
+// stand in for a contender that is still under way.
+func TestAHostMayNotSpeakForOthers(t *testing.T) {
+	f, log := serving(t, 2)
+	defer f.Close()
+	nc, seen := intruder(t, f), make(chan struct{}, 100)
+	if _, err := f.point.nc.Subscribe(prefix+f.session+anyWords, func(*nats.Msg) { seen <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	starts, err := f.point.nc.SubscribeSync(prefix + f.session + starts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.point.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish(prefix+f.session+written, encode(news{Number: 1})); err != nil {
+		t.Fatal(err)
+	}
+	f.starter.begin(5, 1, 2, 0)
+	for _, who := range []int{0, 0, 7, -1, 64, 0} {
+		if err := nc.Publish(prefix+f.session+arrivals, encode(arrival{Who: who, First: 5})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if msg, err := starts.NextMsg(300 * time.Millisecond); err == nil {
+		t.Errorf("a start, and one contender has not arrived: %s", msg.Data)
+	}
+	if len(seen) > 0 {
+		t.Errorf("a host wrote words where the coordinator does:\n%s", log)
+	}
+	f.starter.hear(&nats.Msg{Data: encode(arrival{Who: 1, First: 5})})
+	if _, err := starts.NextMsg(5 * time.Second); err != nil {
+		t.Errorf("no start, and all have arrived: %v", err)
+	}
+}
+
+func TestWhatAHostAnnouncesNeitherCountsNorGivesOrders(t *testing.T) {
+	m := &member{Joining: Joining{Log: func(s string) { t.Error(s) }}, words: newHeard(), desks: map[int]*desk{}}
+	line, err := race.Start(race.Config{Ops: survey.Ops(), Contenders: 1, First: 3, HangAfter: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDesk(3, t.TempDir(), line, nil)
+	t.Cleanup(func() { d.close() })
+	m.desks[3] = d
+	word := func(who int, w uint64) []byte {
+		words, none := make([]uint64, race.Words), make([]uint64, race.Words)
+		words[9] = w
+		return changes(nil, who, words, none)
+	}
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced, Data: encode(news{Number: 1, Words: word(3, 66)})})
+	if got := line.Words(3)[9]; got != 0 || m.words.last != 0 {
+		t.Errorf("another host wrote %d into the words of a contender here, and %d news count", got, m.words.last)
+	}
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced, Data: encode(news{Words: word(4, 77)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + written, Data: encode(news{Number: 1, Words: word(3, 88)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + written, Data: encode(news{Number: 3, Words: word(3, 99)})})
+	if a, b := line.Words(4)[9], line.Words(3)[9]; a != 77 || b != 99 {
+		t.Errorf("words %d and %d", a, b)
+	}
+	if m.words.wait(3, 10*time.Millisecond) || !m.words.wait(1, 0) {
+		t.Errorf("news 2 never came, and %d count", m.words.last)
+	}
+}
+
+func TestAWorkDirectoryThatCannotBeSignedIsTakenBack(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openSite(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.root.Close()
+	nonce := strings.Repeat("0123456789abcdef", 2)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.make(nonce)
+	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
+		t.Fatal(e)
+	}
+	if err == nil {
+		t.Fatal("a manifest was written, beyond the limit")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
 	}
 }
