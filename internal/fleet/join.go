@@ -86,12 +86,12 @@ func Join(ctx context.Context, j Joining) (err error) {
 // A member is a joined host.
 type member struct {
 	Joining
-	ops   map[string]*race.Op
-	nc    *nats.Conn
-	sites []*site
-	again atomic.Int64 // how often the connection was broken, and mended
+	ops    map[string]*race.Op
+	nc     *nats.Conn
+	sites  []*site
+	again  atomic.Int64 // how often the connection was broken, and mended
 	pinged atomic.Int64 // when last, by this host's clock
-	over  chan error   // why it ends; nil when it was told to
+	over   chan error   // why it ends; nil when it was told to
 
 	mu       sync.Mutex
 	desks    map[int]*desk
@@ -249,7 +249,7 @@ func (m *member) close() error {
 	}
 	m.mu.Lock()
 	desks, made, released := m.desks, m.made, m.released
-	m.desks = nil
+	m.desks, m.made = nil, nil // what is asked from now on is refused
 	m.mu.Unlock()
 	var err error
 	for _, d := range desks {

@@ -153,6 +153,9 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	if e.Way < 0 || e.Way >= len(m.sites) {
 		return fmt.Errorf("way %d of %d: refused", e.Way, len(m.sites))
 	}
+	if m.leaving() {
+		return errLeaving
+	}
 	s := m.sites[e.Way]
 	switch e.Do {
 	case doStart:
@@ -198,7 +201,7 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 func (m *member) mine(nonce string, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) {
+	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) && m.made != nil {
 		m.made[nonce] = true
 	}
 }
@@ -226,15 +229,35 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Words: patches}))
 		}
 		d.arrived = func(a arrival) { _ = m.nc.Publish(prefix+w.Session+arrivals, encode(a)) }
-		m.mu.Lock()
-		m.desks[who] = d
-		m.mu.Unlock()
+		if !m.take(d) {
+			return errors.Join(errLeaving, d.close())
+		}
 		if err := m.attend(ctx, w, d); err != nil {
 			return err
 		}
 		a.Whos = append(a.Whos, line.Contender(who))
 	}
 	return m.nc.FlushTimeout(5 * time.Second)
+}
+
+// errLeaving is what a host says whose part is over, and that is about to end its contenders.
+var errLeaving = errors.New("this host is leaving: refused")
+
+func (m *member) leaving() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.desks == nil
+}
+
+// take keeps a desk, for close to close, unless that has begun.
+func (m *member) take(d *desk) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.desks == nil {
+		return false
+	}
+	m.desks[d.who] = d
+	return true
 }
 
 func (m *member) all() []*desk {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
@@ -157,7 +158,7 @@ type answer struct {
 	Gone    bool            `json:"gone,omitzero"`
 	Stopped bool            `json:"stopped,omitzero"`
 	Became  bool            `json:"became,omitzero"` // another program
-	Left    int             `json:"left,omitzero"` // processes left behind
+	Left    int             `json:"left,omitzero"`   // processes left behind
 	Who     race.Identity   `json:"who,omitzero"`
 	Whos    []race.Identity `json:"whos,omitzero"`
 	Seen    bool            `json:"seen,omitzero"`
@@ -176,7 +177,7 @@ func decode(data []byte, into any) error {
 }
 
 func encode(v any) []byte {
-	data, err := json.Marshal(v)
+	data, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
 	if err != nil {
 		panic("fleet: " + err.Error()) // our own types have nothing that JSON lacks
 	}

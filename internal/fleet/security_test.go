@@ -369,3 +369,47 @@ func TestAWorkDirectoryThatCannotBeSignedIsTakenBack(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 }
+
+func TestAPathMayBeAnyBytes(t *testing.T) {
+	var h hello
+	if err := decode(encode(hello{Routes: []result.Route{{Path: "/srv/\xff"}}}), &h); err != nil || len(h.Routes) != 1 {
+		t.Errorf("%v %+v", err, h.Routes)
+	}
+}
+
+func TestWhoAsksAgainAndAgainDoesNotFillTheScreen(t *testing.T) {
+	log := &safe{}
+	f := &Fleet{Serving: Serving{Hosts: 2, Ops: survey.Ops(), Log: log.add}}
+	for range 10000 {
+		f.meet(&nats.Msg{Data: encode(hello{Protocol: "2.0", Name: "alpha"})})
+	}
+	if n := strings.Count(log.String(), "\n"); n < 1 || n > 30 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// Ctrl-C may come while the coordinator has a host start its contenders, or make the work directory.
+func TestALeavingHostStartsNothing(t *testing.T) {
+	s, err := openSite(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{Joining: Joining{Ops: survey.Ops()}, desks: map[int]*desk{}, made: map[string]bool{}, sites: []*site{s}}
+	if err := m.close(); err != nil {
+		t.Fatal(err)
+	}
+	nonce := strings.Repeat("0123456789abcdef", 2)
+	m.mine(nonce, true)
+	start := errand{Do: doStart, Contenders: []int{0}, Route: []int{0}, HangAfter: int64(time.Second)}
+	if err := m.start(t.Context(), welcome{}, &start, &answer{}); !errors.Is(err, errLeaving) {
+		t.Errorf("start: %v", err)
+	}
+	for _, e := range []errand{start, {Do: doMake, Nonce: nonce}, {Do: doSee, Nonce: nonce}} {
+		if err := m.run(t.Context(), welcome{}, &e, &answer{}); !errors.Is(err, errLeaving) {
+			t.Errorf("%s: %v", e.Do, err)
+		}
+	}
+	if entries, _ := os.ReadDir(s.path); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}

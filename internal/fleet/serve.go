@@ -40,6 +40,7 @@ type Fleet struct {
 	hosts   []*host
 	full    chan struct{}
 	closing bool
+	refused int // hosts
 	kernels map[string]*kernel
 
 	field   *field
@@ -97,7 +98,9 @@ func (f *Fleet) meet(msg *nats.Msg) {
 		return
 	}
 	if w.Refused = f.refuses(&h); w.Refused != "" {
-		f.Log(fmt.Sprintf("refused host %.40q: %s", h.Name, w.Refused))
+		if f.refused++; f.refused <= toldRefusals {
+			f.Log(fmt.Sprintf("refused host %.40q: %s", h.Name, w.Refused))
+		}
 		_ = msg.Respond(encode(w))
 		return
 	}
@@ -109,6 +112,9 @@ func (f *Fleet) meet(msg *nats.Msg) {
 		close(f.full)
 	}
 }
+
+// toldRefusals is how many refused hosts are told of: who asks again and again must not fill the screen.
+const toldRefusals = 20
 
 // refuses says why a host may not join, or "".
 func (f *Fleet) refuses(h *hello) string {

@@ -151,6 +151,9 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 	if m.Creds != "" {
 		opts = append(opts, nats.UserCredentials(m.Creds))
 	}
+	if u, err := url.Parse(m.URL); err != nil || u.Host == "" {
+		return nil, errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
+	}
 	join := m.URL
 	if m.Token != "" {
 		opts = append(opts, nats.Token(m.Token))
