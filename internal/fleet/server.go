@@ -151,16 +151,17 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 	if m.Creds != "" {
 		opts = append(opts, nats.UserCredentials(m.Creds))
 	}
-	if u, err := url.Parse(m.URL); err != nil || u.Host == "" {
-		return nil, errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
-	}
 	join := m.URL
 	if m.Token != "" {
 		opts = append(opts, nats.Token(m.Token))
 		join = withToken(join, m.Token)
 	}
 	nc, err := nats.Connect(m.URL, opts...)
-	if err != nil {
+	var bad *url.Error
+	switch {
+	case errors.As(err, &bad):
+		return nil, errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
+	case err != nil:
 		return nil, bare(err)
 	}
 	return &meetingPoint{nc: nc, url: join}, nil
@@ -168,6 +169,9 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 
 // withToken is the URL as hosts need it: a server that knows tokens and no users takes the token in the place of the user.
 func withToken(address, token string) string {
+	if !strings.Contains(address, "://") {
+		address = "nats://" + address
+	}
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || u.Host == "" {
 		return address
