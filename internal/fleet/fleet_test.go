@@ -25,7 +25,7 @@ const asHost = "CLAIMBENCH_TEST_JOIN"
 
 // A part is what such a host is like.
 type part struct {
-	URL, Dir, Name, BootID string
+	URL, Token, Dir, Name, BootID string
 	Ahead                  int64
 }
 
@@ -44,7 +44,7 @@ func joinAs(data string) int {
 		return 2
 	}
 	err := Join(context.Background(), Joining{
-		URL: p.URL, Dirs: []string{p.Dir}, Name: p.Name, Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Away: time.Second,
+		URL: p.URL, Token: p.Token, Dirs: []string{p.Dir}, Name: p.Name, Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Away: time.Second,
 		Log:     func(s string) { fmt.Fprintln(os.Stderr, s) },
 		pretend: pretence{bootID: p.BootID, ahead: p.Ahead},
 	})
@@ -384,8 +384,10 @@ func visiting(t *testing.T, m Meeting) (*Fleet, []*child, string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	at := strings.TrimPrefix(f.JoinLine(), "claimbench join --dir DIR ")
-	hosts := []*child{spawn(t, part{URL: at, Dir: dir, Name: "alpha"}), spawn(t, part{URL: at, Dir: dir, Name: "beta"})}
+	at := part{URL: m.URL, Token: m.Token, Dir: dir, Name: "alpha"}
+	hosts := []*child{spawn(t, at)}
+	at.Name = "beta"
+	hosts = append(hosts, spawn(t, at))
 	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
 		t.Fatalf("%v %s", err, missing)
 	}
@@ -419,7 +421,7 @@ func TestHostsThatWaitForOthersStay(t *testing.T) {
 	}
 }
 
-func TestAServerThatKnowsTokensAloneIsJoinedByTheLineThatIsPrinted(t *testing.T) {
+func TestAServerThatKnowsTokensAloneIsJoined(t *testing.T) {
 	s := abroad(t, server.Options{Authorization: "sesame"})
 	f, _, _ := visiting(t, Meeting{URL: s.ClientURL(), Token: "sesame"})
 	if err := f.Close(); err != nil {

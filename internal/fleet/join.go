@@ -22,7 +22,8 @@ import (
 
 // Joining says what a host brings along.
 type Joining struct {
-	URL     string   // of the NATS server, with the token in it
+	URL     string   // of the NATS server, with the token in it or without
+	Token   string   // if it is not in the URL
 	Dirs    []string // ways to the directory under survey; nothing outside them is touched
 	Name    string   // of this host; "" is its host name
 	Version string   // of the program
@@ -148,6 +149,9 @@ func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, erro
 		nats.Timeout(5 * time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
 		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
+	}
+	if m.Token != "" { // serve's own server knows users, another may know tokens; a user in the URL comes before both
+		opts = append(opts, nats.UserInfo(joinUser, m.Token), nats.Token(m.Token))
 	}
 	if m.CA != "" {
 		opts = append(opts, nats.RootCAs(m.CA))

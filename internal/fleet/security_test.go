@@ -413,3 +413,36 @@ func TestALeavingHostStartsNothing(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 }
+
+func TestATokenThatWasGivenIsNotShown(t *testing.T) {
+	for _, c := range []struct {
+		m    Meeting
+		says string
+	}{
+		{Meeting{Token: "sesame"}, "claimbench join --dir DIR --token-file FILE nats://127.0.0.1:"},
+		{Meeting{}, "claimbench join --dir DIR nats://join:"},
+		{Meeting{Open: true}, "claimbench join --dir DIR nats://127.0.0.1:"},
+	} {
+		c.m.Listen = "127.0.0.1:0"
+		p, err := c.m.open((&safe{}).add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(p.line, c.says) || strings.Contains(p.line, "sesame") {
+			t.Errorf("%q", p.line)
+		}
+		p.close()
+	}
+	f, err := Serve(Serving{Meeting: Meeting{Listen: "127.0.0.1:0", Token: "sesame"}, Hosts: 2, Ops: survey.Ops(), Log: (&safe{}).add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	url := "nats://" + f.point.server.Addr().String()
+	c := spawn(t, part{URL: url, Token: "sesame", Dir: t.TempDir(), Name: "alpha"})
+	for until := time.Now().Add(5 * time.Second); !strings.Contains(c.out.String(), "joined as host"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("not joined with the token beside the URL: %s", c.out)
+		}
+	}
+}

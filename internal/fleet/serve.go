@@ -77,7 +77,7 @@ func Serve(s Serving) (*Fleet, error) {
 }
 
 // JoinLine is what to type on each host.
-func (f *Fleet) JoinLine() string { return "claimbench join --dir DIR " + f.point.url }
+func (f *Fleet) JoinLine() string { return f.point.line }
 
 // meet answers one hello.
 func (f *Fleet) meet(msg *nats.Msg) {

@@ -59,6 +59,14 @@ type meetingPoint struct {
 	server *server.Server
 	nc     *nats.Conn
 	url    string // for the hosts
+	line   string // for a person, who is shown no token but one that was drawn here
+}
+
+func joinLine(given bool, url string) string {
+	if given {
+		return "claimbench join --dir DIR --token-file FILE " + url
+	}
+	return "claimbench join --dir DIR " + url
 }
 
 func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
@@ -68,6 +76,7 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	if m.URL != "" {
 		return m.visit()
 	}
+	given := m.Token != "" && !m.Open
 	if m.Token == "" && !m.Open {
 		m.Token = secret()
 	}
@@ -98,7 +107,9 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 		s.Shutdown()
 		return nil, err
 	}
-	return &meetingPoint{server: s, nc: nc, url: m.address(s)}, nil
+	p := &meetingPoint{server: s, nc: nc, url: m.address(s, !m.Open)}
+	p.line = joinLine(given, m.address(s, !m.Open && !given))
+	return p, nil
 }
 
 func quiet(*nats.Conn, *nats.Subscription, error) {}
@@ -129,12 +140,12 @@ func (m *Meeting) options(ours string) *server.Options {
 	return opts
 }
 
-func (m *Meeting) address(s *server.Server) string {
+func (m *Meeting) address(s *server.Server, withToken bool) string {
 	u := url.URL{Scheme: "nats", Host: s.Addr().String()}
 	if m.Cert != "" {
 		u.Scheme = "tls"
 	}
-	if !m.Open {
+	if withToken {
 		u.User = url.UserPassword(joinUser, m.Token)
 	}
 	return u.String()
@@ -151,10 +162,8 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 	if m.Creds != "" {
 		opts = append(opts, nats.UserCredentials(m.Creds))
 	}
-	join := m.URL
 	if m.Token != "" {
 		opts = append(opts, nats.Token(m.Token))
-		join = withToken(join, m.Token)
 	}
 	nc, err := nats.Connect(m.URL, opts...)
 	var bad *url.Error
@@ -164,20 +173,7 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 	case err != nil:
 		return nil, bare(err)
 	}
-	return &meetingPoint{nc: nc, url: join}, nil
-}
-
-// withToken is the URL as hosts need it: a server that knows tokens and no users takes the token in the place of the user.
-func withToken(address, token string) string {
-	if !strings.Contains(address, "://") {
-		address = "nats://" + address
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.User != nil || u.Host == "" {
-		return address
-	}
-	u.User = url.User(token)
-	return u.String()
+	return &meetingPoint{nc: nc, url: m.URL, line: joinLine(m.Token != "", m.URL)}, nil
 }
 
 func (p *meetingPoint) close() {
