@@ -26,7 +26,7 @@ const asHost = "CLAIMBENCH_TEST_JOIN"
 // A part is what such a host is like.
 type part struct {
 	URL, Token, Dir, Name, BootID string
-	Ahead                  int64
+	Ahead                         int64
 }
 
 func TestMain(m *testing.M) {
