@@ -446,3 +446,24 @@ func TestATokenThatWasGivenIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	f.mostWait = 200 * time.Millisecond
+	if _, err := f.point.nc.Subscribe("deaf", func(*nats.Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(0, hello{Name: "alpha"})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var lost *LostError
+	if _, err := f.ask(ctx, h, "deaf", &order{Do: toPend}); !errors.As(err, &lost) || h.lost() == nil {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	other := newHost(1, hello{Name: "beta"})
+	if _, err := f.ask(ctx, other, "deaf", &order{Do: toPend}); err == nil || other.lost() != nil {
+		t.Errorf("nobody waits any more: %v, %v", err, other.lost())
+	}
+}

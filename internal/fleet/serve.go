@@ -43,6 +43,8 @@ type Fleet struct {
 	refused int // hosts
 	kernels map[string]*kernel
 
+	mostWait time.Duration
+
 	field   *field
 	starter starter
 }
@@ -57,7 +59,7 @@ func Serve(s Serving) (*Fleet, error) {
 		return nil, err
 	}
 	timeNS, _ := os.Readlink("/proc/self/ns/time")
-	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}), kernels: map[string]*kernel{}}
+	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}), kernels: map[string]*kernel{}, mostWait: mostWait}
 	f.strays.log = s.Log
 	if f.point, err = f.Meeting.open(s.Log); err != nil {
 		return nil, err
