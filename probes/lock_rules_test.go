@@ -78,19 +78,19 @@ func TestAHolderThatExecutesNothingFailsTheRule(t *testing.T) {
 	}
 }
 
-// An elsewhere is contenders of another host, whose process numbers name another process here.
-type elsewhere struct {
+// An otherHost is contenders of another host, whose process numbers name another process here.
+type otherHost struct {
 	race.Field
 	pid int
 }
 
-func (l elsewhere) Contender(i int) race.Identity {
+func (l otherHost) Contender(i int) race.Identity {
 	who := l.Field.Contender(i)
 	who.PID = l.pid
 	return who
 }
 
-func (l elsewhere) Do(ctx context.Context, who int, op string, number int64, arg uint64) (race.Event, error) {
+func (l otherHost) Do(ctx context.Context, who int, op string, number int64, arg uint64) (race.Event, error) {
 	ev, err := l.Field.Do(ctx, who, op, number, arg)
 	if op == "rule-child" {
 		ev.Saw = uint64(l.pid)
@@ -108,7 +108,7 @@ func TestAProcessNumberOfAnotherHostNamesNobodyHere(t *testing.T) {
 	t.Cleanup(func() { bystander.Process.Kill() })
 	b := newBench(t, 3, t.TempDir())
 	b.HoldWait = 500 * time.Millisecond
-	b.Line = elsewhere{b.Line, bystander.Process.Pid}
+	b.Line = otherHost{b.Line, bystander.Process.Pid}
 	f := run(t, b, "lock-rules")
 	select {
 	case err := <-gone:
