@@ -108,6 +108,9 @@ func (f *Fleet) Make(ctx context.Context) (survey.Site, []string, error) {
 		return nil, nil, err
 	}
 	_, err = w.do(ctx, &w.routes[0], errand{Do: doMake})
+	for i := range a.Notes {
+		a.Notes[i] = plain(a.Notes[i])
+	}
 	return w, a.Notes, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -182,6 +184,29 @@ func encode(v any) []byte {
 		panic("fleet: " + err.Error()) // our own types have nothing that JSON lacks
 	}
 	return data
+}
+
+// plain is what another machine says, without what could steer a terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// plain is of what a person is shown.
+func (h *hello) plain() {
+	for i := range h.Routes {
+		h.Routes[i].Path = plain(h.Routes[i].Path)
+	}
+	for i := range h.Warnings {
+		h.Warnings[i] = plain(h.Warnings[i])
+	}
 }
 
 // pack and unpack are for the fixed-size records of contenders.

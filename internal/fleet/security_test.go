@@ -467,3 +467,24 @@ func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 		t.Errorf("nobody waits any more: %v, %v", err, other.lost())
 	}
 }
+
+func TestWhatAHostSaysSteersNoTerminal(t *testing.T) {
+	const evil = "a\x1b[2J\rb\nc"
+	f := &Fleet{Serving: Serving{Hosts: 2, Ops: survey.Ops(), Log: (&safe{}).add}, full: make(chan struct{})}
+	f.meet(&nats.Msg{Data: encode(hello{
+		Protocol: Protocol, Name: "alpha", Dirs: 1, Routes: []result.Route{{Path: "/" + evil}}, Warnings: []string{evil}, Ops: Digest(f.Ops),
+	})})
+	_, _, warnings := f.Look()
+	all := append(f.Target(), warnings...)
+	for _, e := range []failure{{Text: evil}, {Text: evil, Errno: 5}, {Died: evil, Op: evil}, {Hung: 1, Op: evil, State: evil}, {Path: evil, Call: evil, Errno: 5}} {
+		all = append(all, e.error("alpha").Error())
+	}
+	if len(all) != 7 {
+		t.Errorf("%q", all)
+	}
+	for _, s := range all {
+		if strings.ContainsAny(s, "\x1b\r\n") {
+			t.Errorf("%q", s)
+		}
+	}
+}

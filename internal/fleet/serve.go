@@ -106,6 +106,7 @@ func (f *Fleet) meet(msg *nats.Msg) {
 		_ = msg.Respond(encode(w))
 		return
 	}
+	h.plain()
 	h.Name = unique(h.Name, f.hosts)
 	f.hosts = append(f.hosts, newHost(len(f.hosts), h))
 	f.Log(fmt.Sprintf("host %d of %d: %s%s", len(f.hosts), f.Hosts, h.Name, f.companions(&h)))
