@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/race"
@@ -273,7 +274,7 @@ func (m *member) close() error {
 // abandon removes a work directory, whoever of the hosts comes first.
 func (m *member) abandon(nonce string) (err error) {
 	for range 5 {
-		if err = m.sites[0].remove(nonce); err == nil || errors.Is(err, os.ErrNotExist) {
+		if err = m.sites[0].remove(nonce); err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESTALE) {
 			return nil
 		}
 		time.Sleep(100 * time.Millisecond)
