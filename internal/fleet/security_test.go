@@ -440,7 +440,7 @@ func TestATokenThatWasGivenIsNotShown(t *testing.T) {
 	defer f.Close()
 	url := "nats://" + f.point.server.Addr().String()
 	c := spawn(t, part{URL: url, Token: "sesame", Dir: t.TempDir(), Name: "alpha"})
-	for until := time.Now().Add(5 * time.Second); !strings.Contains(c.out.String(), "joined as host"); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(30 * time.Second); !strings.Contains(c.out.String(), "joined as host"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("not joined with the token beside the URL: %s", c.out)
 		}
