@@ -131,18 +131,19 @@ func (m *member) hear(msg *nats.Msg) {
 // watch ends the host's part when the coordinator is gone: with a NATS server that is not its own the connection does not
 // tell. It pings as long as it surveys, and answers as long as it lives.
 func (m *member) watch(ctx context.Context, w welcome) {
-	for last := race.Now(); pause(ctx, m.Away/8) == nil; {
-		if last = max(last, m.pinged.Load()); time.Duration(race.Now()-last) < m.Away/2 {
+	limit := 5 * m.Away // a connection that is there has more time: the other machine may be busy
+	for last := race.Now(); pause(ctx, limit/8) == nil; {
+		if last = max(last, m.pinged.Load()); time.Duration(race.Now()-last) < limit/2 {
 			continue
 		}
-		one, cancel := context.WithTimeout(ctx, m.Away/2)
+		one, cancel := context.WithTimeout(ctx, limit/2)
 		_, err := m.nc.RequestWithContext(one, prefix+w.Session+alive, nil)
 		cancel()
 		switch {
 		case err == nil:
 			last = race.Now()
-		case time.Duration(race.Now()-last) >= m.Away:
-			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", m.Away, err))
+		case time.Duration(race.Now()-last) >= limit:
+			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", limit, err))
 			return
 		}
 	}
