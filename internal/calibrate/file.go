@@ -26,6 +26,7 @@ type File struct {
 	Incomplete string      `json:"incomplete,omitempty"` // why it ended early
 	Host       result.Host `json:"host"`
 	Sizes      Sizes       `json:"sizes"`
+	Kept       []Kept      `json:"kept,omitempty"` // parts that are of an earlier calibration
 	Missing    []Missing   `json:"missing,omitempty"`
 
 	Diluted  []Diluted `json:"diluted,omitempty"`

@@ -23,6 +23,11 @@ written by hand.
 - %s, seed %d, %s; it took %v.
 
 `, f.command(), report.Escape(f.machine()), f.Started.UTC().Format("2006-01-02 15:04 MST"), f.Seed, report.Escape("claimbench "+f.Tool.Version), time.Duration(f.DurationS)*time.Second)
+	var kept []string
+	for i := range f.Kept {
+		kept = append(kept, f.Kept[i].String())
+	}
+	f.listed(&out, "Parts that were measured by an earlier build", kept)
 	f.listed(&out, "Not well", f.Problems())
 	f.listed(&out, "Not run", f.lacking())
 	for _, s := range f.sections() {
