@@ -45,7 +45,7 @@ const (
 	kindMount     = "mount"     // Path is a mount point
 	kindLoop      = "loop"      // Path is the image behind a loop device
 	kindProcesses = "processes" // those whose environment has Mark
-	kindGroup     = "group"     // those of process group PGID that run the program Path
+	kindGroup     = "group"     // those of process group PGID that run the program Path; its leader has Mark, or is one of them
 )
 
 // NewLedger makes an empty ledger in dir for a target. It has its lock before it has its name, so that nobody takes
@@ -102,7 +102,10 @@ func (l *Ledger) Undo() error {
 	if len(failed) > 0 {
 		return errors.Join(failed...)
 	}
-	return os.Remove(l.path)
+	if err := os.Remove(l.path); !errors.Is(err, os.ErrNotExist) { // another one has undone it a moment ago
+		return err
+	}
+	return nil
 }
 
 // readEntries leaves out a last line that its writer was killed in: what stands in it was not made yet.

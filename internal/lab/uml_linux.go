@@ -86,7 +86,7 @@ func (s *Stand) boot(p plan) (*guest, error) {
 		g.group = cmd.Process.Pid
 	}
 	go func() { g.ended <- cmd.Wait() }()
-	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel})
+	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark})
 }
 
 func console(shell bool) string {
