@@ -146,6 +146,20 @@ func TestTheProcessGroupOfAnotherLeaderIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestLedgersThatCannotBeReadAreToldAndNoneAreNone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if notes, err := Clean(file); err == nil || len(notes) > 0 {
+		t.Errorf("%q, %v", notes, err)
+	}
+	if notes, err := Clean(filepath.Join(dir, "absent")); err != nil || len(notes) > 0 {
+		t.Errorf("%q, %v", notes, err)
+	}
+}
+
 func TestALedgerThatAnotherHasUndoneIsNoError(t *testing.T) {
 	l := newLedger(t)
 	if err := os.Remove(l.path); err != nil {
