@@ -96,19 +96,26 @@ func (l *Ledger) Undo() error {
 	if err != nil {
 		return fmt.Errorf("ledger %s: %w", l.path, err)
 	}
+	if l.undo(entries) != nil {
+		err = l.undo(entries) // a program may have mounted something when it was about to be ended
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(l.path); !errors.Is(err, os.ErrNotExist) { // another one has undone it a moment ago
+		return err
+	}
+	return nil
+}
+
+func (l *Ledger) undo(entries []Entry) error {
 	var failed []error
 	for _, e := range slices.Backward(entries) {
 		if err := e.undo(entries); err != nil {
 			failed = append(failed, fmt.Errorf("%s: left behind: %w", l.Mark, err))
 		}
 	}
-	if len(failed) > 0 {
-		return errors.Join(failed...)
-	}
-	if err := os.Remove(l.path); !errors.Is(err, os.ErrNotExist) { // another one has undone it a moment ago
-		return err
-	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // readEntries leaves out a last line that its writer was killed in: what stands in it was not made yet.

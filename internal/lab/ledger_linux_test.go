@@ -236,6 +236,41 @@ func TestAMountThatItsProgramHasTakenDownIsNotLeftBehind(t *testing.T) {
 	}
 }
 
+func TestWhatAProgramMountsAtItsEndIsUnmounted(t *testing.T) {
+	l, dir := newLedger(t), filepath.Join(t.TempDir(), "dir")
+	at := filepath.Join(dir, "at")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("lab", at, "tmpfs", 0, ""); err != nil {
+		t.Skip(err)
+	}
+	defer unix.Unmount(at, unix.MNT_DETACH)
+	if err := unix.Unmount(at, 0); err != nil {
+		t.Fatal(err)
+	}
+	note(t, l, Entry{Kind: kindDir, Path: dir}, Entry{Kind: kindProcesses, Mark: l.Mark}, Entry{Kind: kindMount, Path: at})
+	cmd := exec.Command("sh", "-c", "trap 'mount -t tmpfs lab "+at+"; exit' TERM; echo; while :; do sleep 0.1; done")
+	cmd.Env = append(os.Environ(), MarkVariable+"="+l.Mark)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Undo(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
 func TestALastLineThatIsCutOffIsNoEntry(t *testing.T) {
 	l := newLedger(t)
 	note(t, l, Entry{Kind: kindDir, Path: "/a"})
