@@ -41,6 +41,7 @@ func TestAFlockIsGoneWhenItsUpgradeIsRefused(t *testing.T) {
 func TestFaultsOfNamesCombine(t *testing.T) {
 	_, at, _ := twoMounts(t, "names=fold-case,names=per-mount")
 	long := strings.Repeat("a", 40)
+	write(t, filepath.Join(at, "file"), "") // as the share spells it
 	for call, do := range map[string]func(name string) error{
 		"symlink": func(name string) error { return os.Symlink("x", name) },
 		"link":    func(name string) error { return os.Link(filepath.Join(at, "file"), name) },
