@@ -42,7 +42,7 @@ func calibrateCommand() *cobra.Command {
   engine     claim protocols on the faulty filesystems: none that a survey calls safe may lose work; needs both
 
 Exit status: 0 everything was caught, no false alarm, no escape; 1 something was missed, a false alarm or an escape;
-3 a part could not be run; 2 usage error, 4 nothing could be run.`,
+3 a part could not be run, or nothing was measured; 2 usage error, 4 nothing could be run.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -111,10 +111,10 @@ func keepFrom(file, old *calibrate.File, parts []string, name string) error {
 	return nil
 }
 
-// exhibits are those that were asked for.
+// exhibits are those that were asked for. The others are not shown to a probe.
 func (f *calibrateFlags) exhibits() (some []museum.Exhibit) {
 	for _, x := range slices.Concat(museum.Planted, museum.Reported) {
-		if strings.Contains(x.Probe+"\x00"+x.Name+"\x00"+x.Faults, f.match) {
+		if x.Probe != "" && strings.Contains(x.Probe+"\x00"+x.Name+"\x00"+x.Faults, f.match) {
 			some = append(some, x)
 		}
 	}
