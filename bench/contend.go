@@ -65,26 +65,25 @@ func prepare(e *race.Env) unix.Errno {
 // A contender is started without garbage collection, for the sake of the probes; here it would need the memory.
 func (w *worker) enter() error {
 	debug.SetGCPercent(200)
-	path, err := w.path()
-	if err != nil {
-		return err
-	}
+	path := w.path()
 	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	if w.dir, err = openDir(path); err != nil {
+	dir, err := openDir(path)
+	if err != nil {
 		return err
 	}
+	w.dir = dir
 	w.trial = w.o.Trial
 	w.protocol, err = entrants[w.o.Entrant].open(path, engine.Env{FS: w.fs(), Clock: clockOfRace{}, Nonce: engine.RandomNonce, Params: params(w.o.TTL)})
 	return err
 }
 
-// path is the claim directory of the trial over this contender's route.
-func (w *worker) path() (string, error) {
-	route, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.env.Dir))
-	return fmt.Sprintf("%s/t%d", route, w.o.Trial), err
-}
+// path is the claim directory of the trial over this contender's route. It leads through the descriptor, not through the
+// name again: others may have put a symlink in its place.
+func (w *worker) path() string { return fmt.Sprintf("%s/t%d", w.route(), w.o.Trial) }
+
+func (w *worker) route() string { return fmt.Sprintf("/proc/self/fd/%d", w.env.Dir) }
 
 // openDir waits for a directory that was made over another route, and that this one is late to show.
 func openDir(path string) (*engine.DirFS, error) {

@@ -87,14 +87,15 @@ func describe(in, out any) string {
 	}
 }
 
-// history is what the contenders recorded, as calls and replies.
+// history is what the contenders recorded, as calls and replies. What is not known of a clock makes a call longer: an
+// order of two calls that the clocks could explain proves nothing.
 func history(all []attempted) []porcupine.Operation {
 	var ops []porcupine.Operation
 	add := func(a *attempted, in call, invoke int64, out reply, back int64) {
 		if back == 0 {
 			back, out.unknown = forever, true
 		}
-		ops = append(ops, porcupine.Operation{ClientId: a.Contender, Input: in, Call: invoke, Output: out, Return: back})
+		ops = append(ops, porcupine.Operation{ClientId: a.Contender, Input: in, Call: invoke - a.unsure, Output: out, Return: back + a.unsure})
 	}
 	for i := range all {
 		a := &all[i]

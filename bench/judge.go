@@ -21,6 +21,16 @@ type attempted struct {
 	left        int64
 	sink        int64
 	errno       unix.Errno
+	clock       int   // whose the times are
+	unsure      int64 // by how much they may be wrong, beside those of another clock, ns
+}
+
+// doubt is by how much the times of two may be apart from how they are recorded: what that could explain is none.
+func doubt(a, b *attempted) int64 {
+	if a.clock == b.clock {
+		return 0
+	}
+	return a.unsure + b.unsure
 }
 
 // never is later than any instant.
@@ -98,11 +108,12 @@ func (v *verdict) execution(key int, before []attempted, b, heard *attempted) {
 	late := false
 	for i := range before {
 		a := &before[i]
+		unsure := doubt(a, b)
 		switch {
-		case a.Done != 0 && a.Done <= b.Began:
+		case a.Done != 0 && a.Done+unsure <= b.Began:
 			v.duplicate(fmt.Sprintf("contender %d executes key %d, %v after contender %d recorded it as done", b.Contender, key, ago(b.Began-a.Done), a.Contender))
 			return
-		case b.Began < a.possession():
+		case b.Began+unsure < a.possession():
 			v.duplicate(fmt.Sprintf("contender %d executes key %d, %v after contender %d began, whose lease is good", b.Contender, key, ago(b.Began-a.Began), a.Contender))
 			return
 		case a.running(b.Began):
@@ -111,7 +122,7 @@ func (v *verdict) execution(key int, before []attempted, b, heard *attempted) {
 		}
 	}
 	switch {
-	case heard != nil && heard.Return <= b.Began:
+	case heard != nil && heard.Return+doubt(heard, b) <= b.Began:
 		v.duplicate(fmt.Sprintf("contender %d executes key %d, %v after contender %d was told that it is done", b.Contender, key, ago(b.Began-heard.Return), heard.Contender))
 	case late:
 		v.overlaps++
@@ -158,13 +169,14 @@ func contested(routes int, execs, all []attempted) bool {
 	w := &execs[0]
 	return slices.ContainsFunc(all, func(a attempted) bool {
 		apart := a.Contender != w.Contender && (routes < 2 || a.Route != w.Route)
-		return apart && (meet(w, a.Invoke, soonest(a.Return, a.Died)) || meet(w, a.firstInvoke, soonest(a.firstReturn, a.Died)))
+		unsure := doubt(w, &a)
+		return apart && (meet(w, a.Invoke, soonest(a.Return, a.Died), unsure) || meet(w, a.firstInvoke, soonest(a.firstReturn, a.Died), unsure))
 	})
 }
 
-// meet compares with the try that won.
-func meet(w *attempted, invoke, back int64) bool {
-	return invoke <= w.Return && back >= w.Invoke
+// meet compares with the try that won. An overlap that the clocks could explain is none.
+func meet(w *attempted, invoke, back, unsure int64) bool {
+	return invoke <= w.Return-unsure && back-unsure >= w.Invoke
 }
 
 func ago(ns int64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }

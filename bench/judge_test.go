@@ -161,6 +161,45 @@ func TestOnlyAnotherRouteIsAContest(t *testing.T) {
 	}
 }
 
+// on is an attempt whose times are of another clock, which may be wrong by so much.
+func on(clock int, unsure int64, a attempted) attempted {
+	a.clock, a.unsure = clock, unsure
+	return a
+}
+
+func TestWhatClocksCouldExplainIsNoViolation(t *testing.T) {
+	dead := died(ran(0, 10, 100, 0, 0, long), 200)
+	for _, c := range []struct {
+		what string
+		all  []attempted
+		want int
+	}{
+		{"one begins just before the other dies", []attempted{dead, on(1, 50, ran(1, 10, 160, 200, 300, long))}, 0},
+		{"one begins long before the other dies", []attempted{dead, on(1, 50, ran(1, 10, 140, 200, 300, long))}, 1},
+		{"one begins before the other dies, by one clock", []attempted{on(1, 50, dead), on(1, 50, ran(1, 10, 160, 200, 300, long))}, 1},
+		{"one begins just after the other was done", []attempted{ran(0, 10, 100, 150, 200, 100), on(1, 50, ran(1, 10, 240, 300, 400, long))}, 0},
+		{"one begins long after the other was done", []attempted{ran(0, 10, 100, 150, 200, 100), on(1, 50, ran(1, 10, 260, 300, 400, long))}, 1},
+		{"one begins just after another heard that it is done", []attempted{refused(0, 10, 100, "done"), on(1, 50, ran(1, 10, 140, 300, 400, long))}, 0},
+	} {
+		if v := judge(1, []int{0}, c.all); v.duplicates != c.want {
+			t.Errorf("%s: %d duplicates, want %d: %s", c.what, v.duplicates, c.want, v.sentence)
+		}
+	}
+	winner, early := ran(0, 10, 11, 20, 25, long), refused(1, 1, 3, "held")
+	early.Route = 1
+	if legal, _ := linearizable([]attempted{winner, on(1, 1, early)}); legal {
+		t.Error("one was refused long before anybody came")
+	}
+	if legal, _ := linearizable([]attempted{winner, on(1, 8, early)}); !legal {
+		t.Error("one was refused before anybody came, if the clocks were right")
+	}
+	near := refused(1, 8, 20, "held")
+	near.Route = 1
+	if judge(2, []int{0}, []attempted{winner, on(1, 3, near)}).contested || !judge(2, []int{0}, []attempted{winner, on(1, 1, near)}).contested {
+		t.Error("a contest that the clocks could explain is none")
+	}
+}
+
 func TestADuplicateSaysWhoAndWhen(t *testing.T) {
 	v := judge(1, []int{0}, []attempted{ran(3, 10, 1_000, 20, 0, long), ran(5, 10, 13_000, 20, 0, long)})
 	if want := "contender 5 executes key 0, 12µs after contender 3 began, whose lease is good"; v.sentence != want {

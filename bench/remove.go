@@ -2,8 +2,8 @@ package bench
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,32 +11,40 @@ import (
 // remove takes the claim directory of a trial away. Of millions of files only a contender can do it: it shows progress,
 // and should the filesystem hang, it can be left behind.
 func (w *worker) remove() error {
-	path, err := w.path()
+	in, err := os.OpenRoot(w.route())
 	if err != nil {
 		return err
 	}
-	return w.removeAll(path)
+	return errors.Join(w.removeAll(in, fmt.Sprintf("t%d", w.o.Trial)), in.Close())
 }
 
-// removeAll is one pass over a tree. It never follows a symlink: only what rmdir calls not empty is read as a directory.
-func (w *worker) removeAll(path string) error {
+// removeAll is one pass over a tree. It removes nothing outside the root, whatever takes a directory's place meanwhile.
+func (w *worker) removeAll(in *os.Root, name string) error {
 	w.env.Progress()
-	err := os.Remove(path)
+	err := in.Remove(name)
 	if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 		return existing(err)
 	}
-	names, err := namesIn(path)
-	for _, name := range names {
-		err = errors.Join(err, w.removeAll(filepath.Join(path, name)))
-	}
-	if err != nil {
+	if err := w.empty(in, name); err != nil {
 		return err
 	}
-	return existing(os.Remove(path))
+	return existing(in.Remove(name))
 }
 
-func namesIn(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+func (w *worker) empty(in *os.Root, name string) error {
+	dir, err := in.OpenRoot(name)
+	if err != nil {
+		return existing(err)
+	}
+	names, err := namesIn(dir)
+	for _, name := range names {
+		err = errors.Join(err, w.removeAll(dir, name))
+	}
+	return errors.Join(err, dir.Close())
+}
+
+func namesIn(dir *os.Root) ([]string, error) {
+	d, err := dir.Open(".")
 	if err != nil {
 		return nil, existing(err)
 	}

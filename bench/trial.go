@@ -111,6 +111,7 @@ func (b *bencher) attempts(o order, who ...int) []attempted {
 	var all []attempted
 	for _, i := range who {
 		pid := b.Line.Contender(i).PID
+		clock, unsure := b.Line.Clock(i)
 		for k, r := range recordsIn(b.Line.Words(i))[:o.Keys] {
 			if r.Tries == 0 {
 				continue
@@ -122,6 +123,7 @@ func (b *bencher) attempts(o order, who ...int) []attempted {
 					Began: r.Began, Ended: r.Ended, Done: r.Done, Died: r.Died,
 				},
 				tries: r.Tries, firstInvoke: r.FirstInvoke, firstReturn: r.FirstReturn, left: r.Left, sink: r.Sink, errno: unix.Errno(r.Errno),
+				clock: clock, unsure: unsure,
 			}
 			if gone := int(r.PID) != pid || b.Line.Gone(i); gone && a.Died == 0 && a.Done == 0 {
 				a.Died = max(a.Invoke, a.Return, a.Began, a.Ended, a.left)

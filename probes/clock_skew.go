@@ -140,6 +140,9 @@ func runSkew(ctx context.Context, b *Bench, f *result.Finding) {
 			decideAlone(f, total, control, b.MinProof, err)
 			return
 		}
+		if b.Line.Contender(route).Host != b.Line.Contender(0).Host {
+			tellHost(f, b.Line.Contender(route).Host, route, readAs(stamps, s, offsets))
+		}
 		clocks, stamps = append(clocks, offsets...), append(stamps, s...)
 	}
 	began := time.Now()
@@ -154,6 +157,41 @@ func runSkew(ctx context.Context, b *Bench, f *result.Finding) {
 	if err == nil {
 		partial(f, total)
 		tellSkew(f, clocks, ageError(stamps))
+	}
+}
+
+// readAs has what a contender of another host read of its own clock be what the first host's clock showed then: what
+// stamps files is on trial, not the clocks that it is compared with. It returns how far ahead the other host's clock is.
+func readAs(first, ss []stamp, offsets []offset) int64 {
+	if len(first) == 0 || len(ss) == 0 {
+		return 0
+	}
+	ahead := dayOffset(ss) - dayOffset(first)
+	for i := range ss {
+		ss[i].Before, ss[i].After = ss[i].Before-ahead, ss[i].After-ahead
+	}
+	for i := range offsets {
+		o := &offsets[i]
+		o.low, o.high = o.low+ahead, o.high+ahead
+		o.at.Before, o.at.After = o.at.Before-ahead, o.at.After-ahead
+	}
+	return ahead
+}
+
+// dayOffset is CLOCK_REALTIME less the clock of the events, which is one for all hosts: the middle of what clockSet bounds.
+func dayOffset(ss []stamp) int64 {
+	low, high := ss[0].After-ss[0].Return, ss[0].Before-ss[0].Invoke
+	for i := range ss {
+		low, high = max(low, ss[i].After-ss[i].Return), min(high, ss[i].Before-ss[i].Invoke)
+	}
+	return low + (high-low)/2
+}
+
+// tellHost records how far a host's clock is from the first host's.
+func tellHost(f *result.Finding, host string, route int, ahead int64) {
+	f.Figures[fmt.Sprintf("route_%d_host_ahead_us", route)] = float64(ahead) / 1e3
+	if max(ahead, -ahead) > tooFarApart {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("the clock of host %s is %s from the first host's: an age judged by hosts' own clocks is wrong by that", host, span(ahead)))
 	}
 }
 

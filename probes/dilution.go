@@ -53,14 +53,21 @@ var dilutions = []struct{ probe, right, wrong string }{
 	{"lock-coherence", "count-under-ofd-lock", "count-under-no"},
 }
 
-// Dilutable are the probes whose races can be diluted, and what is then done wrongly, in the order of All.
-func Dilutable() (names, wrongs []string) {
+// A Dilutable is a probe whose races can be diluted, and what is then done wrongly.
+type Dilutable struct {
+	Probe, Wrong string
+	Races        int // for each of which the rounds of a Bench are wanted
+}
+
+// Dilutables are all of them, in the order of All.
+func Dilutables() (all []Dilutable) {
 	for _, d := range dilutions {
-		if len(names) == 0 || names[len(names)-1] != d.probe {
-			names, wrongs = append(names, d.probe), append(wrongs, d.wrong)
+		if len(all) == 0 || all[len(all)-1].Probe != d.probe {
+			all = append(all, Dilutable{Probe: d.probe, Wrong: d.wrong})
 		}
+		all[len(all)-1].Races++
 	}
-	return names, wrongs
+	return all
 }
 
 const dilutedPrefix = "diluted:"

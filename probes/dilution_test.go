@@ -27,9 +27,9 @@ func TestEveryDilutedOperationIsOneOfAProbe(t *testing.T) {
 
 // A violation is seen in wrong rounds, and in no others: but for an update that was lost, which the next round finds.
 func TestADilutedRaceIsSeen(t *testing.T) {
-	names, _ := Dilutable()
 	b := newBench(t, 4, t.TempDir())
-	for _, name := range names {
+	for _, d := range Dilutables() {
+		name := d.Probe
 		t.Run(name, func(t *testing.T) {
 			b := b
 			b.Contenders, b.MinProof = []int{4}, 10

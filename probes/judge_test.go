@@ -245,8 +245,8 @@ func TestAReleaseIsJudgedByWhoGetsTheLock(t *testing.T) {
 		{"an error", change(func(ev *releaseEvent) { ev.hold.Errno = uint32(unix.EIO) }), false, ruling{failed: true}},
 		{"a lock that does not exclude", change(func(ev *releaseEvent) { ev.second = held }), false, ruling{failed: true}},
 		{"a second shared holder is refused", change(func(ev *releaseEvent) { ev.peer = busy }), true, ruling{kind: sharedRefused}},
-		{"still held at the deadline", change(func(ev *releaseEvent) { ev.wait, ev.retry = race.Event{}, busy }), false, ruling{kind: lockOutlives}},
-		{"free, and the waiter sleeps on", change(func(ev *releaseEvent) { ev.wait, ev.retry = race.Event{}, held }), false, ruling{kind: waiterAsleep}},
+		{"still held at the deadline", change(func(ev *releaseEvent) { ev.wait, ev.retry = race.Event{Invoke: 5}, busy }), false, ruling{kind: lockOutlives}},
+		{"free, and the waiter sleeps on", change(func(ev *releaseEvent) { ev.wait, ev.retry = race.Event{Invoke: 5}, held }), false, ruling{kind: waiterAsleep}},
 		{"the waiter never waited", change(func(ev *releaseEvent) { ev.blocked = false }), false, ruling{failed: true}},
 	} {
 		r := r

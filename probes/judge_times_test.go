@@ -244,3 +244,32 @@ func TestAnAgeIsWrongByTheStepAndByTheDifferenceOfClocks(t *testing.T) {
 		t.Errorf("no stamps: %d", got)
 	}
 }
+
+// The files of two hosts are stamped by one clock, and the hosts' own clocks are three seconds apart.
+func TestTheClocksOfHostsAreNotOnTrial(t *testing.T) {
+	first, second := stamped(touch, 5, 5, 5), stamped(touch, 5, 5, 5)
+	for i := range second {
+		s := &second[i]
+		s.Before, s.After = s.Before+3000*ms, s.After+3000*ms // what is left is one clock
+	}
+	a, b := offsetOf(0, touch, first), offsetOf(1, touch, second)
+	if most, _ := farthest([]offset{a, b}); most < 2000*ms {
+		t.Fatalf("they seem to be %s apart", span(most))
+	}
+	others := []offset{b}
+	if ahead := readAs(first, second, others); ahead < 2999*ms || ahead > 3001*ms {
+		t.Errorf("the second host's clock is ahead by %s", span(ahead))
+	}
+	e := newEvidence("clocks")
+	(&Bench{}).compare(e, append(others, a), append(slices.Clone(first), second...))
+	if e.violations > 0 || e.failed > 0 {
+		t.Errorf("%+v", e)
+	}
+	if wrong := ageError(append(first, second...)); wrong > 10*ms {
+		t.Errorf("an age is wrong by %s", span(wrong))
+	}
+	f := result.Finding{Figures: map[string]float64{}}
+	if tellHost(&f, "beta", 1, 3000*ms); f.Figures["route_1_host_ahead_us"] != 3e6 || len(f.Warnings) != 1 {
+		t.Errorf("%v %q", f.Figures, f.Warnings)
+	}
+}

@@ -1,9 +1,6 @@
 package probes
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,8 +62,8 @@ var rules = []rule{
 
 	{"a child has inherited the descriptor, and the holder has died", func(p *rulePlay) race.Event {
 		p.hold()
-		child := p.do(holder, "rule-child", ruleArg{}, "leaves the descriptor to a child")
-		defer p.end(child)
+		p.do(holder, "rule-child", ruleArg{}, "leaves the descriptor to a child")
+		defer p.b.Line.EndChild(holder)
 		p.die()
 		if p.kind == posixKind {
 			return p.patiently() // a dead process lets go when it is gone
@@ -246,34 +243,11 @@ func (p *rulePlay) become() {
 	}
 	p.killed = true
 	p.record(holder, "exec", &race.Event{Invoke: race.Now(), Return: race.Now()})
-	pid := p.b.Line.Contender(holder).PID
-	before, _ := os.ReadFile(cmdline(pid))
 	p.b.Line.Begin(holder, "rule-exec", p.name, 0)
-	if !becameAnother(pid, before, p.b.HoldWait) {
-		p.amiss() // a holder that goes on as it was shows nothing
-	}
-}
-
-// becameAnother waits until the command line of a process is another than before.
-func becameAnother(pid int, before []byte, wait time.Duration) bool {
-	for until := time.Now().Add(wait); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		if now, err := os.ReadFile(cmdline(pid)); err == nil && len(now) > 0 && !bytes.Equal(now, before) {
-			return true
-		}
-	}
-	return false
-}
-
-func cmdline(pid int) string { return fmt.Sprintf("/proc/%d/cmdline", pid) }
-
-// end kills the child that inherited, and sees to it that its exit status is taken.
-func (p *rulePlay) end(child race.Event) {
-	if pid := int(child.Saw); child.Errno == 0 && pid > 0 {
-		_ = unix.Kill(pid, unix.SIGKILL)
-		for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-			if got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); got == pid || err != nil {
-				return
-			}
+	for until := time.Now().Add(p.b.HoldWait); !p.b.Line.Became(holder); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			p.amiss() // a holder that goes on as it was shows nothing
+			return
 		}
 	}
 }

@@ -83,11 +83,7 @@ var ruleOps = []race.Op{
 		return errno
 	}),
 	ruleStep("rule-churn", lockAndUnlink),
-	ruleStep("rule-child", func(e *race.Env, _ ruleArg, ev *race.Event) unix.Errno {
-		pid, errno := race.Linger(e.FD[firstFd])
-		ev.Saw = uint64(pid)
-		return errno
-	}),
+	ruleStep("rule-child", func(e *race.Env, _ ruleArg, _ *race.Event) unix.Errno { return e.Linger(e.FD[firstFd]) }),
 	ruleStep("rule-exec", func(e *race.Env, _ ruleArg, _ *race.Event) unix.Errno {
 		_, _ = unix.FcntlInt(uintptr(e.FD[firstFd]), unix.F_SETFD, 0) // not close-on-exec
 		return race.ExecPause()

@@ -1,7 +1,8 @@
 package probes
 
 import (
-	"os"
+	"context"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -69,18 +70,53 @@ func TestWhatAStepIsToldComesBack(t *testing.T) {
 }
 
 // A holder that was not seen to execute anything proves nothing about locks and exec.
-func TestAProcessThatExecutesNothingIsNotTakenForOneThatDoes(t *testing.T) {
-	own, err := os.ReadFile(cmdline(os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if becameAnother(os.Getpid(), own, 5*time.Millisecond) || !becameAnother(os.Getpid(), nil, time.Minute) {
-		t.Error("this process did not become another")
-	}
+func TestAHolderThatExecutesNothingFailsTheRule(t *testing.T) {
 	p := rulePlay{setup: make([]race.Event, 3)}
 	p.amiss()
 	if v := judgeRule(&held, 0, p.setup, race.Event{Errno: uint32(unix.EAGAIN)}); !v.failed {
 		t.Errorf("the lock is held, by a holder that should have executed another program: %+v", v)
+	}
+}
+
+// An otherHost is contenders of another host, whose process numbers name another process here.
+type otherHost struct {
+	race.Field
+	pid int
+}
+
+func (l otherHost) Contender(i int) race.Identity {
+	who := l.Field.Contender(i)
+	who.PID = l.pid
+	return who
+}
+
+func (l otherHost) Do(ctx context.Context, who int, op string, number int64, arg uint64) (race.Event, error) {
+	ev, err := l.Field.Do(ctx, who, op, number, arg)
+	if op == "rule-child" {
+		ev.Saw = uint64(l.pid)
+	}
+	return ev, err
+}
+
+func TestAProcessNumberOfAnotherHostNamesNobodyHere(t *testing.T) {
+	bystander := exec.Command("sleep", "60")
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- bystander.Wait() }()
+	t.Cleanup(func() { bystander.Process.Kill() })
+	b := newBench(t, 3, t.TempDir())
+	b.HoldWait = 500 * time.Millisecond
+	b.Line = otherHost{b.Line, bystander.Process.Pid}
+	f := run(t, b, "lock-rules")
+	select {
+	case err := <-gone:
+		t.Errorf("a process of this host was ended: %v", err)
+	default:
+	}
+	if f.Verdict != holds {
+		t.Error(describe(&f))
 	}
 }
 

@@ -44,6 +44,7 @@ func (b *Bench) plan(n int, d time.Duration) race.Plan {
 // raceAll races the operation with each number of contenders, the time split evenly, and records the figures.
 func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, judge func(*race.Round) ruling) error {
 	left := b.Time * 3 / 4
+	enough := func() bool { return b.Watch == nil && e.decided() } // who watches says so, and may want all numbers of contenders
 	for i, n := range b.Contenders {
 		d := left / time.Duration(len(b.Contenders)-i)
 		op, plan := b.diluted(e.op, b.plan(n, d))
@@ -56,7 +57,7 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 			})
 			e.add(r, contested, v, func() result.Round { return b.raw(e.op, r) })
 			watched = b.Watch == nil || b.Watch(r, contested, v.kind != "")
-			return watched && !e.decided()
+			return watched && !enough()
 		})
 		left -= min(t.Elapsed, d)
 		b.Spare -= max(0, t.Elapsed-d)
@@ -65,7 +66,7 @@ func (b *Bench) raceAll(ctx context.Context, e *evidence, f *result.Finding, jud
 		for i, w := range t.Wins {
 			e.wins[b.Line.Route(i)] += w
 		}
-		if err != nil || !watched || e.decided() {
+		if err != nil || !watched || enough() {
 			return err
 		}
 	}

@@ -23,10 +23,10 @@ import (
 )
 
 type calibrateFlags struct {
-	dir, format, output, match string
-	parts                      []string
-	seed                       uint64
-	quick                      bool
+	dir, format, output, match, keep string
+	parts                            []string
+	seed                             uint64
+	quick                            bool
 }
 
 func calibrateCommand() *cobra.Command {
@@ -42,7 +42,7 @@ func calibrateCommand() *cobra.Command {
   engine     claim protocols on the faulty filesystems: none that a survey calls safe may lose work; needs both
 
 Exit status: 0 everything was caught, no false alarm, no escape; 1 something was missed, a false alarm or an escape;
-3 a part could not be run; 2 usage error, 4 nothing could be run.`,
+3 a part could not be run, or nothing was measured; 2 usage error, 4 nothing could be run.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -51,6 +51,7 @@ Exit status: 0 everything was caught, no false alarm, no escape; 1 something was
 	fl.StringVar(&f.format, "format", "table", strings.Join(calibrate.Formats, ", "))
 	fl.StringVar(&f.output, "output", "", "file to write it to, in place of stdout")
 	fl.StringSliceVar(&f.parts, "part", nil, "parts to run (default all): "+strings.Join(calibrate.Parts(), ", "))
+	fl.StringVar(&f.keep, "keep", "", "an earlier calibration in JSON: what --part leaves out is taken from it")
 	fl.StringVar(&f.match, "match", "", "only exhibits of which the probe, the name or the faults contain this")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of everything random; 0 draws one")
 	fl.BoolVar(&f.quick, "quick", false, "a selection, once, in less than a minute")
@@ -71,6 +72,12 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if ran, err := inOwnMounts(cmd, f.args()); ran {
 		return err
 	}
+	var old *calibrate.File
+	if f.keep != "" {
+		if old, err = calibrate.Load(f.keep); err != nil {
+			return usage(fmt.Errorf("--keep: %w", err))
+		}
+	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
@@ -85,6 +92,9 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if file == nil {
 		return cannotRun(err)
 	}
+	if old != nil {
+		err = errors.Join(err, keepFrom(file, old, f.parts, f.keep))
+	}
 	if err := errors.Join(err, f.write(cmd, file)); err != nil {
 		return cannotRun(err)
 	}
@@ -94,10 +104,17 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// exhibits are those that were asked for.
+func keepFrom(file, old *calibrate.File, parts []string, name string) error {
+	if err := file.Keep(old, parts); err != nil {
+		return fmt.Errorf("--keep %s: %w", name, err)
+	}
+	return nil
+}
+
+// exhibits are those that were asked for. The others are not shown to a probe.
 func (f *calibrateFlags) exhibits() (some []museum.Exhibit) {
 	for _, x := range slices.Concat(museum.Planted, museum.Reported) {
-		if strings.Contains(x.Probe+"\x00"+x.Name+"\x00"+x.Faults, f.match) {
+		if x.Probe != "" && strings.Contains(x.Probe+"\x00"+x.Name+"\x00"+x.Faults, f.match) {
 			some = append(some, x)
 		}
 	}
@@ -107,7 +124,7 @@ func (f *calibrateFlags) exhibits() (some []museum.Exhibit) {
 // args are the command line of these flags.
 func (f *calibrateFlags) args() []string {
 	args := []string{
-		"calibrate", "--dir=" + f.dir, "--format=" + f.format, "--output=" + f.output, "--match=" + f.match,
+		"calibrate", "--dir=" + f.dir, "--format=" + f.format, "--output=" + f.output, "--match=" + f.match, "--keep=" + f.keep,
 		"--seed=" + strconv.FormatUint(f.seed, 10), "--quick=" + strconv.FormatBool(f.quick),
 	}
 	for _, p := range f.parts {
@@ -129,6 +146,9 @@ func (f *calibrateFlags) check() error {
 	}
 	if dir := filepath.Dir(f.output); f.output != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		return fmt.Errorf("--output %s: nothing can be written in the directory %s", f.output, dir)
+	}
+	if f.keep != "" && len(f.parts) == 0 {
+		return errors.New("--keep without --part: all parts are run, and there is nothing to keep")
 	}
 	if len(f.exhibits()) == 0 {
 		return fmt.Errorf("--match %q: there is no such exhibit", f.match)

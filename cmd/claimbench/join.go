@@ -36,11 +36,11 @@ processes can come from --token-file or the environment variable CLAIMBENCH_TOKE
 			if len(j.Dirs) == 0 {
 				return usage(errors.New("no --dir: name the directory under survey; nothing outside it is touched"))
 			}
-			t, err := token(tokenFile)
-			if err != nil {
+			var err error
+			if j.Token, err = token(tokenFile); err != nil {
 				return usage(err)
 			}
-			if j.URL, err = withToken(args[0], t); err != nil {
+			if j.URL, err = address(args[0]); err != nil {
 				return usage(err)
 			}
 			j.Dirs = append(j.Dirs, routes...)
@@ -75,19 +75,16 @@ func harmless(op string) bool {
 	})
 }
 
-// withToken puts the token into an address that has none.
-func withToken(address, token string) (string, error) {
-	if !strings.Contains(address, "://") {
-		address = "nats://" + address
+// address is a URL, given as one or as host and port.
+func address(given string) (string, error) {
+	if !strings.Contains(given, "://") {
+		given = "nats://" + given
 	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(given)
 	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("%.80q is no address; use the line that claimbench serve prints", address)
+		return "", errors.New("the URL is no address; use the line that claimbench serve prints") // without it: the token may be in it
 	}
-	if u.User == nil && token != "" {
-		u.User = url.UserPassword("join", token)
-	}
-	return u.String(), nil
+	return given, nil
 }
 
 // joined tells what the user can put right from what the machine refuses.

@@ -91,7 +91,7 @@ type part struct {
 
 func parts() []part {
 	return []part{
-		{"dilution", func() string { return "" }, (*run).dilutions},
+		{"dilution", missingForContention, (*run).dilutions},
 		{"exhibits", missingForFUSE, (*run).exhibits},
 		{"good", missingForMounts, (*run).goodOnes},
 		{"engine", missingForFUSE, (*run).engine},
@@ -168,13 +168,21 @@ func (r *run) nextSeed() uint32 {
 
 // missingForMounts says what a machine lacks on which nothing can be mounted.
 func missingForMounts() string {
-	switch {
+	switch why := missingForContention(); {
 	case os.Geteuid() != 0:
 		return "this user is not root, and filesystems cannot be mounted"
-	case runtime.NumCPU() < 2:
-		return "contention needs two CPUs"
+	case why != "":
+		return why
 	}
 	return mountRefused()
+}
+
+// missingForContention says what a machine lacks on which nobody can race.
+func missingForContention() string {
+	if runtime.NumCPU() < 2 {
+		return "contention needs two CPUs"
+	}
+	return ""
 }
 
 // missingForFUSE says what a machine lacks on which faulty filesystems cannot be mounted.

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/claimbench/claimbench/internal/config"
 	"github.com/claimbench/claimbench/internal/museum"
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/survey"
+	"github.com/claimbench/claimbench/probes"
 )
 
 // asSomebody makes this program the one of TestWithoutPrivileges.
@@ -118,6 +122,72 @@ func TestABlindProbeIsTold(t *testing.T) {
 	problems := strings.Join(f.Problems(), "\n")
 	if f.Status() != StatusBad || !strings.Contains(problems, "MISSED: mkdir: one mount hides that (mkdir=takes-existing over 1 mount): 1 of 1 runs") || !strings.Contains(problems, "FALSE ALARM: mkdir: mkdir takes an existing directory") {
 		t.Errorf("status %d: %s", f.Status(), problems)
+	}
+}
+
+// started is a run whose contenders stand ready.
+func started(t *testing.T) *run {
+	t.Helper()
+	r := &run{Options: Options{Seed: 1, Progress: func(line string) { t.Log(line) }}, file: new(File), ctx: t.Context(), size: thin, place: t.TempDir()}
+	var err error
+	if r.line, err = race.Start(race.Config{Ops: Ops(), Contenders: contenders, HangAfter: hangAfter, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.line.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// A survey that takes every promise for kept, where exclusive creates are not: what it calls safe must be seen to fail.
+func TestAnEscapeIsSeen(t *testing.T) {
+	equipped(t)
+	r := started(t)
+	r.size.StormTrials = 5
+	e := Engine{Faults: "excl=lookup-create", Mounts: 2}
+	g, err := r.faulty("64m", e.Mounts, e.Faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blind := &result.Target{Scope: result.ScopeMount}
+	for _, name := range survey.Needed() {
+		blind.Findings = append(blind.Findings, result.Finding{Promise: name, Verdict: result.Holds, Scope: blind.Scope})
+	}
+	if err := errors.Join(r.storm(g, blind, &e), r.close(g)); err != nil {
+		t.Fatal(err)
+	}
+	f := good()
+	f.Engine = []Engine{e}
+	if problems := strings.Join(f.Problems(), "\n"); f.Status() != StatusBad || !strings.Contains(problems, "ESCAPE: generations is called safe on excl=lookup-create over 2 mounts") {
+		t.Errorf("status %d: %s\n%+v", f.Status(), problems, e)
+	}
+}
+
+// A probe that races several operations must not have the rounds for each of them.
+func TestThePowerIsVerifiedInAsManyRoundsAsAreClaimed(t *testing.T) {
+	if why := missingForContention(); why != "" {
+		t.Skip(why)
+	}
+	quick, err := config.Named("quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := started(t)
+	const claimed = 3000
+	for _, x := range probes.Dilutables() {
+		if x.Races == 1 {
+			continue
+		}
+		d := Diluted{Probe: x.Probe, Contested: []int{claimed}, LeastP: 1e-9}
+		if err := newPlanter(r, t.TempDir(), x, &d).verify(surveyBench(&quick)); err != nil {
+			t.Fatal(err)
+		}
+		// Rounds end with their batch.
+		if d.Least.Runs != 1 || len(d.Least.Missed) != 1 || d.Least.Missed[0] > 1.6*claimed {
+			t.Errorf("%s: %+v", x.Probe, d.Least)
+		}
 	}
 }
 

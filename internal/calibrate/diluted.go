@@ -49,21 +49,20 @@ func (r *run) dilutions() (err error) {
 	if err != nil {
 		return err
 	}
-	names, wrongs := probes.Dilutable()
-	for i, name := range names[:min(len(names), r.size.RareProbes)] {
-		p, _ := probes.Find(name)
-		d := Diluted{Probe: name, Wrong: wrongs[i], Filesystem: fs, P: r.size.RareP}
-		if slices.Contains(slow, name) {
+	all := probes.Dilutables()
+	for _, x := range all[:min(len(all), r.size.RareProbes)] {
+		d := Diluted{Probe: x.Probe, Wrong: x.Wrong, Filesystem: fs, P: r.size.RareP}
+		if slices.Contains(slow, x.Probe) {
 			d.P = r.size.SlowP
 		}
-		err := r.dilute(dir, p, &d, &survey)
+		err := newPlanter(r, dir, x, &d).all(&survey)
 		if d.Rare.Runs > 0 {
 			r.file.Diluted = append(r.file.Diluted, d)
 		}
 		if err != nil || r.ctx.Err() != nil {
 			return err
 		}
-		r.say("dilution: %s: %d of %d caught at %g per round; least %.2g, of which %d of %d caught", name, d.Rare.Caught, d.Rare.Runs, d.P, d.LeastP, d.Least.Caught, d.Least.Runs)
+		r.say("dilution: %s: %d of %d caught at %g per round; least %.2g, of which %d of %d caught", d.Probe, d.Rare.Caught, d.Rare.Runs, d.P, d.LeastP, d.Least.Caught, d.Least.Runs)
 	}
 	return nil
 }
@@ -79,73 +78,104 @@ func (r *run) plainDir() string {
 	return os.TempDir()
 }
 
-// dilute measures one probe: with a rare violation, with none, with enough to learn how often one is seen, and with as
-// few as should still be found.
-func (r *run) dilute(dir string, p probes.Probe, d *Diluted, survey *config.Config) error {
-	once := p
-	once.Weight = 1 // the time is that of Sizes
+// A planter dilutes what one probe races.
+type planter struct {
+	*run
+	dir    string
+	p      probes.Probe // without its weight: the time of a bench is all it has
+	weight int
+	races  int // that a bench's rounds are wanted of
+	d      *Diluted
+}
+
+func newPlanter(r *run, dir string, x probes.Dilutable, d *Diluted) *planter {
+	p, _ := probes.Find(x.Probe)
+	weight := max(1, p.Weight)
+	p.Weight = 1
+	return &planter{run: r, dir: dir, p: p, weight: weight, races: x.Races, d: d}
+}
+
+// all measures the probe: with a rare violation, with none, with enough to learn how often one is seen, and with as few
+// as should still be found.
+func (l *planter) all(survey *config.Config) error {
 	usual := surveyBench(survey)
-	err := r.plant(r.size.RareRuns, dir, once, d.P, rareBench(r.size.RareWithinS), &d.Rare)
+	usual.Time *= time.Duration(l.weight)
+	err := l.plant(l.size.RareRuns, l.d.P, rareBench(l.size.RareWithinS), &l.d.Rare)
 	if err == nil {
-		err = r.plain(dir, p, usual, d)
+		err = l.plain(usual)
 	}
 	if err == nil {
-		err = r.learn(dir, p, usual, d)
+		err = l.learn(usual)
 	}
-	if d.Bad > 0 {
-		d.LeastP = leastP(d.rounds(), float64(d.BadSeen)/float64(d.Bad))
+	if l.d.Bad > 0 {
+		l.d.LeastP = leastP(l.d.rounds(), float64(l.d.BadSeen)/float64(l.d.Bad))
 	}
-	if err == nil && d.LeastP > 0 {
-		// As many rounds as are claimed to be enough, however long they take on a machine that is busy meanwhile.
-		usual.Rounds, usual.Time = d.rounds(), 5*usual.Time
-		err = r.plant(r.size.PowerRuns, dir, p, d.LeastP, usual, &d.Least)
+	if err == nil && l.d.LeastP > 0 {
+		err = l.verify(usual)
 	}
 	return err
 }
 
-// plant counts in how many of some runs a violation is caught.
-func (r *run) plant(runs int, dir string, p probes.Probe, rare float64, b probes.Bench, s *Seen) error {
+// verify plants what is claimed to be found: in as many contested rounds as are claimed to be enough, however long they
+// take on a machine that is busy meanwhile. What is done wrongly takes longer, and is contested more often, than what is
+// not: fewer rounds are planted, so that the contested ones among them are as many as is claimed.
+func (l *planter) verify(b probes.Bench) error {
+	b.Rounds, b.Time = max(1, l.d.rounds()/l.races), 5*b.Time
+	return l.plant(l.size.PowerRuns, l.d.LeastP*l.d.thinned(), b, &l.d.Least)
+}
+
+// plant counts in how many of some runs a violation is caught within the time.
+func (l *planter) plant(runs int, rare float64, b probes.Bench, s *Seen) error {
 	for range runs {
-		w := &watcher{dilution: probes.Dilution{P: rare, Seed: r.nextSeed()}, stop: true}
-		f, err := r.watched(dir, p, w, b)
-		if err != nil || r.ctx.Err() != nil {
+		w := &watcher{dilution: probes.Dilution{P: rare, Seed: l.nextSeed()}, stop: true}
+		f, err := l.watched(w, b)
+		if err != nil || l.ctx.Err() != nil {
 			return err
 		}
-		s.add(w.seen > 0 && f.Verdict == result.Broken, w.contested, w.took.Seconds())
+		s.add(w.seen > 0 && w.took <= b.Time && f.Verdict == result.Broken, w.contested, w.took.Seconds())
 	}
 	return nil
 }
 
 // plain plants nothing.
-func (r *run) plain(dir string, p probes.Probe, b probes.Bench, d *Diluted) error {
-	for range min(budgetRuns, r.size.PowerRuns) {
+func (l *planter) plain(b probes.Bench) error {
+	for range min(budgetRuns, l.size.PowerRuns) {
 		w := new(watcher)
-		f, err := r.watched(dir, p, w, b)
-		if err != nil || r.ctx.Err() != nil {
+		f, err := l.watched(w, b)
+		if err != nil || l.ctx.Err() != nil {
 			return err
 		}
-		d.Contested = append(d.Contested, w.contested)
-		if f.Verdict == result.Broken {
-			d.Alarms++
+		l.d.Contested = append(l.d.Contested, w.contested)
+		if accuses(f.Verdict) {
+			l.d.Alarms++
 		}
 	}
 	return nil
 }
 
 // learn plants violations until enough of the bad rounds are known.
-func (r *run) learn(dir string, p probes.Probe, b probes.Bench, d *Diluted) error {
+func (l *planter) learn(b probes.Bench) error {
 	share := badShare
-	if slices.Contains(slow, p.Name) {
+	if slices.Contains(slow, l.p.Name) {
 		share = badShareSlow
 	}
-	for i := 0; i < min(badRuns, r.size.PowerRuns) && d.Bad < enoughBad; i++ {
-		w := &watcher{dilution: probes.Dilution{P: share, Seed: r.nextSeed()}}
-		if _, err := r.watched(dir, p, w, b); err != nil || r.ctx.Err() != nil {
+	for i := 0; i < min(badRuns, l.size.PowerRuns) && l.d.Bad < enoughBad; i++ {
+		w := &watcher{dilution: probes.Dilution{P: share, Seed: l.nextSeed()}}
+		if _, err := l.watched(w, b); err != nil || l.ctx.Err() != nil {
 			return err
 		}
-		d.Bad, d.BadSeen = d.Bad+w.bad, d.BadSeen+w.badSeen
+		l.d.Bad, l.d.BadSeen, l.d.BadDue = l.d.Bad+w.bad, l.d.BadSeen+w.badSeen, l.d.BadDue+share*float64(w.contested)
 	}
 	return nil
+}
+
+// thinned is the part of the rounds to plant for each contested one to be bad with the probability that was meant. It is
+// never above 1.
+func (d *Diluted) thinned() float64 {
+	if d.Bad == 0 {
+		return 1
+	}
+	return min(1, d.BadDue/float64(d.Bad))
 }
 
 // rounds are the contested rounds that a survey's budget amounts to, at least.
@@ -172,27 +202,34 @@ func surveyBench(c *config.Config) probes.Bench {
 	}
 }
 
-// watched runs a probe with something planted.
-func (r *run) watched(dir string, p probes.Probe, w *watcher, b probes.Bench) (f result.Finding, err error) {
-	err = r.inside(p.Name, []string{dir}, func() {
-		b.Line, b.Routes = r.line, 1
+// watched runs the probe with something planted.
+func (l *planter) watched(w *watcher, b probes.Bench) (f result.Finding, err error) {
+	w.late = l.p.Name == "lock-coherence"
+	err = l.inside(l.p.Name, []string{l.dir}, func() {
+		b.Line, b.Routes = l.line, 1
 		b.Dilution, b.Watch = w.dilution, w.watch
 		w.began = time.Now()
-		f = probes.Run(r.ctx, p, b)
+		f = probes.Run(l.ctx, l.p, b)
 	})
+	if w.dilution.P > 0 {
+		l.d.Stray += w.stray
+	}
 	return f, err
 }
 
 // A watcher counts what a probe races.
 type watcher struct {
 	dilution  probes.Dilution
-	stop      bool // at the first violation
+	stop      bool // at the first violation that was planted
+	late      bool // a round that was done wrongly can show in the next one: an update that was lost
+	before    bool // the last round was done wrongly
 	began     time.Time
 	contested int           // until the first violation where it stops there
 	bad       int           // contested rounds that were done wrongly
 	badSeen   int           // of them, violated
-	seen      int           // violated, contested or not
-	took      time.Duration // to the first violation
+	seen      int           // violated as planted, contested or not
+	stray     int           // violated where nothing was planted
+	took      time.Duration // to the first violation that was planted
 }
 
 func (w *watcher) watch(round *race.Round, contested, violated bool) (more bool) {
@@ -200,6 +237,8 @@ func (w *watcher) watch(round *race.Round, contested, violated bool) (more bool)
 		return false
 	}
 	wrong := w.dilution.Wrong(round.Number)
+	planted := wrong || w.late && w.before
+	w.before = wrong
 	if contested {
 		w.contested++
 	}
@@ -209,7 +248,11 @@ func (w *watcher) watch(round *race.Round, contested, violated bool) (more bool)
 	if contested && wrong && violated {
 		w.badSeen++
 	}
-	if violated {
+	switch {
+	case !violated:
+	case !planted:
+		w.stray++
+	default:
 		if w.seen++; w.seen == 1 {
 			w.took = time.Since(w.began)
 		}

@@ -17,19 +17,17 @@ func (r *run) exhibits() error {
 			continue // no finding must come out of it
 		}
 		e := Exhibit{Name: x.Name, Faults: x.Faults, Mounts: x.Mounts, Probe: x.Probe, Verdict: x.Verdict}
-		for range r.size.ExhibitRuns {
-			if err := r.show(&x, &e); err != nil {
-				return fmt.Errorf("%s: %s: %w", x.Probe, x.Name, err)
-			}
-			if r.ctx.Err() != nil {
-				break
-			}
+		var err error
+		for i := 0; i < r.size.ExhibitRuns && err == nil && r.ctx.Err() == nil; i++ {
+			err = r.show(&x, &e)
 		}
-		if e.Seen.Runs == 0 {
-			return nil
+		if e.Seen.Runs > 0 {
+			r.file.Exhibits = append(r.file.Exhibits, e)
+			r.say("exhibits: %s: %s: %d of %d caught", e.Probe, e.Name, e.Seen.Caught, e.Seen.Runs)
 		}
-		r.file.Exhibits = append(r.file.Exhibits, e)
-		r.say("exhibits: %s: %s: %d of %d caught", e.Probe, e.Name, e.Seen.Caught, e.Seen.Runs)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", x.Probe, x.Name, err)
+		}
 		if r.ctx.Err() != nil {
 			return nil
 		}
@@ -82,17 +80,19 @@ func (e *Exhibit) fail(err error) {
 // insist runs a probe, and does what an unproven finding advises: it repeats it with a larger budget. Nothing else is
 // repeated.
 func (r *run) insist(p probes.Probe, x *museum.Exhibit, e *Exhibit, b probes.Bench) result.Finding {
-	began := time.Now()
+	began, rounds := time.Now(), 0
 	for try := 0; ; try++ {
 		before := time.Since(began).Seconds()
 		f := probes.Run(r.ctx, p, b)
 		if f.Verdict != result.Unproven || x.Verdict == result.Unproven || try == repeats || r.ctx.Err() != nil {
-			f.DurationS += before
+			f.DurationS, f.Rounds = f.DurationS+before, f.Rounds+rounds
 			if f.Violations > 0 {
 				f.Figures["first_violation_s"] += before
+				f.Figures["first_violation_round_count"] += float64(rounds)
 			}
 			return f
 		}
+		rounds += f.Rounds
 		b.Time *= 3
 		e.Repeated++
 	}
@@ -138,7 +138,7 @@ func (e *Exhibit) judge(x *museum.Exhibit, f *result.Finding) {
 	if differs != "" && len(e.Differs) < 8 {
 		e.Differs = append(e.Differs, differs)
 	}
-	if f.Verdict == result.Broken && x.Verdict != result.Broken {
+	if accuses(f.Verdict) && !accuses(x.Verdict) {
 		e.Alarms++
 	}
 }

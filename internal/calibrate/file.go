@@ -26,6 +26,7 @@ type File struct {
 	Incomplete string      `json:"incomplete,omitempty"` // why it ended early
 	Host       result.Host `json:"host"`
 	Sizes      Sizes       `json:"sizes"`
+	Kept       []Kept      `json:"kept,omitempty"` // parts that are of an earlier calibration
 	Missing    []Missing   `json:"missing,omitempty"`
 
 	Diluted  []Diluted `json:"diluted,omitempty"`
@@ -87,9 +88,11 @@ type Diluted struct {
 	Rare Seen    `json:"rare"` // rounds are contested ones
 
 	Contested []int   `json:"contested,omitempty"` // rounds of a survey's budget, run by run; nothing is planted
-	Alarms    int     `json:"alarms"`              // of these runs, that were broken
+	Alarms    int     `json:"alarms"`              // of these runs, that accused the filesystem
+	Stray     int     `json:"stray,omitzero"`      // violated rounds of the other runs, in which nothing was planted
 	Bad       int     `json:"bad"`                 // contested rounds that were done wrongly
 	BadSeen   int     `json:"bad_seen"`            // of them, that were seen to be violated
+	BadDue    float64 `json:"bad_due,omitzero"`    // as many as they would be if wrong rounds were contested like others
 	LeastP    float64 `json:"least_p"`             // that a survey's budget finds with 95 % power; 0 is not known
 	Least     Seen    `json:"least"`               // at that probability
 }
@@ -103,7 +106,7 @@ type Exhibit struct {
 	Verdict result.Verdict `json:"verdict"` // that must come out
 	Seen    Seen           `json:"seen"`    // Caught is how often it did
 	Differs []string       `json:"differs,omitempty"`
-	Alarms  int            `json:"alarms"` // runs that were broken where they must not be
+	Alarms  int            `json:"alarms"` // runs that accused the filesystem where they must not
 
 	Repeated int `json:"repeated,omitzero"` // with a larger budget, after one that was unproven
 }
@@ -113,7 +116,7 @@ type Good struct {
 	Filesystem string   `json:"filesystem"`
 	Probe      string   `json:"probe"`
 	Runs       int      `json:"runs"`
-	Alarms     int      `json:"alarms"` // runs that were broken
+	Alarms     int      `json:"alarms"` // runs that accused it
 	Unproven   int      `json:"unproven"`
 	Rounds     int      `json:"rounds"`
 	Said       []string `json:"said,omitempty"` // in other words than holds

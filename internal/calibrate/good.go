@@ -94,12 +94,12 @@ func (r *run) keep(g Good) {
 func (g *Good) judge(f *result.Finding) {
 	g.Runs++
 	g.Rounds += f.Rounds
-	switch f.Verdict {
-	case result.Holds:
+	switch {
+	case f.Verdict == result.Holds:
 		return
-	case result.Broken:
+	case accuses(f.Verdict):
 		g.Alarms++
-	case result.Unproven:
+	case f.Verdict == result.Unproven:
 		g.Unproven++
 	}
 	if said := fmt.Sprintf("%s: %s", f.Verdict, f.Reason); len(g.Said) < 4 && !slices.Contains(g.Said, said) {

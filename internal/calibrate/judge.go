@@ -10,7 +10,7 @@ import (
 const (
 	StatusGood    = 0 // everything was caught, and there was neither a false alarm nor an escape
 	StatusBad     = 1
-	StatusPartial = 3 // nothing is bad, and a part could not be run
+	StatusPartial = 3 // nothing is bad, and a part could not be run, or nothing was measured
 )
 
 // Status is the exit status.
@@ -18,11 +18,20 @@ func (f *File) Status() int {
 	switch {
 	case len(f.Problems()) > 0:
 		return StatusBad
-	case len(f.Missing) > 0 || f.Incomplete != "":
+	case len(f.Missing) > 0 || f.Incomplete != "" || f.empty():
 		return StatusPartial
 	}
 	return StatusGood
 }
+
+// empty says that nothing was measured, as of a selection that has nothing for the part.
+func (f *File) empty() bool {
+	return len(f.Diluted)+len(f.Exhibits)+len(f.Good)+len(f.Engine) == 0
+}
+
+// accuses says of a verdict that something is wrong with the filesystem, which may be a false alarm. That it refuses an
+// operation is no accusation.
+func accuses(v result.Verdict) bool { return v == result.Broken || v == result.Hung }
 
 // Problems are what a calibration must not show, each in a sentence: something planted that was missed, a false alarm,
 // a protocol that escaped.
@@ -47,12 +56,21 @@ func (f *File) Problems() (all []string) {
 // mayMiss is how many of so many runs may miss a rare violation: one of twenty.
 func mayMiss(runs int) int { return runs / 20 }
 
+// enoughToSee bad rounds cannot all go unseen by chance.
+const enoughToSee = 20
+
 func (d *Diluted) problems(s *Sizes) (all []string) {
 	if missed := d.Rare.Runs - d.Rare.Caught; missed > mayMiss(d.Rare.Runs) {
 		all = append(all, fmt.Sprintf("MISSED: %s with %s at %g per round: %d of %d runs caught it within %g s", d.Probe, d.Wrong, d.P, d.Rare.Caught, d.Rare.Runs, s.RareWithinS))
 	}
 	if d.Alarms > 0 {
 		all = append(all, fmt.Sprintf("FALSE ALARM: %s on %s: %d of %d runs with nothing planted", d.Probe, d.Filesystem, d.Alarms, len(d.Contested)))
+	}
+	if d.Stray > 0 {
+		all = append(all, fmt.Sprintf("FALSE ALARM: %s on %s: %d violations in rounds in which nothing was planted", d.Probe, d.Filesystem, d.Stray))
+	}
+	if d.Bad >= enoughToSee && d.BadSeen == 0 {
+		all = append(all, fmt.Sprintf("MISSED: %s with %s: none of %d contested rounds that were done wrongly was seen to be violated", d.Probe, d.Wrong, d.Bad))
 	}
 	if d.Least.refuted() {
 		all = append(all, fmt.Sprintf("MISSED: %s with %s at %.2g per round, which was to be found: %d of %d runs caught it", d.Probe, d.Wrong, d.LeastP, d.Least.Caught, d.Least.Runs))
@@ -96,8 +114,11 @@ func mountsOf(n int) string {
 	return "1 mount"
 }
 
-// mustBeFound says of an exhibit that something is wrong there which the probe must tell.
-func (e *Exhibit) mustBeFound() bool { return e.Verdict != result.Holds }
+// mustBeFound says of an exhibit that something is wrong there which the probe must tell. Where it must say that it
+// cannot tell, nothing is found.
+func (e *Exhibit) mustBeFound() bool {
+	return e.Verdict != result.Holds && e.Verdict != result.Unproven
+}
 
 // goodTotals are over all filesystems, or over one: runs, false alarms, unproven runs, and rounds.
 func (f *File) goodTotals(filesystem string) (runs, alarms, unproven, rounds int) {

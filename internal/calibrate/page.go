@@ -23,6 +23,11 @@ written by hand.
 - %s, seed %d, %s; it took %v.
 
 `, f.command(), report.Escape(f.machine()), f.Started.UTC().Format("2006-01-02 15:04 MST"), f.Seed, report.Escape("claimbench "+f.Tool.Version), time.Duration(f.DurationS)*time.Second)
+	var kept []string
+	for i := range f.Kept {
+		kept = append(kept, f.Kept[i].String())
+	}
+	f.listed(&out, "Parts that were measured by an earlier build", kept)
 	f.listed(&out, "Not well", f.Problems())
 	f.listed(&out, "Not run", f.lacking())
 	for _, s := range f.sections() {
@@ -76,23 +81,28 @@ func (f *File) sections() []section {
 	return []section{
 		{f.rareTable(), fmt.Sprintf(`What the contenders of a probe race was done wrongly in a few rounds, as the probe's own control does it: the round's
 number and the seed decide in which, with the probability *of the rounds*, and all contenders of a round agree. It is
-higher where contenders read and write, or wait for each other, and a round takes longer. Each of %d runs began anew, and ended at the first violation or after %g s. *rounds* are contested rounds, and *s* seconds from
-the beginning of the probe, its control included, until the first violation was seen. p50 is the median, p95 what at
+higher where contenders read and write, or wait for each other, and a round takes longer. Each of %d runs began anew, and
+ended at the first violation or after %g s. A run *caught* it if a round that was done wrongly was seen to be violated in
+that time; a violation in any other round would be a false alarm. *rounds* are contested rounds, and *s* seconds from
+the beginning of the probe, its control included, until that violation was seen. p50 is the median, p95 what at
 least 95 %% of the runs did not exceed; a dash stands where that is a run that caught nothing.`, s.RareRuns, s.RareWithinS)},
 		{f.leastTable(), fmt.Sprintf(`How rare may a violation be? *contested rounds* is what the quick survey's share of time amounts to (the fewest of
 some runs with nothing planted). *bad seen*: of the contested rounds that were done wrongly, how many were seen to be violated;
-in the others the contenders missed each other. From both follows the smallest probability *least p* that the budget
-finds with 95 %% power, 1 - 0.05^(1/n) over the share seen. It was then planted, and *verified* is in how many of %d runs
-of so many contested rounds it was caught, with the Wilson interval of that share.`, s.PowerRuns)},
+in the others the contenders missed each other. From both follows the smallest probability *least p*, per contested
+round, that the budget finds with 95 %% power: 1 - 0.05^(1/n), divided by the share seen. So many of the contested rounds
+were then done wrongly, and *verified* is in how many of %d runs of so many contested rounds that was caught, with the
+Wilson interval of that share. %s`, s.PowerRuns, refutedBy(s.PowerRuns))},
 		{f.faultTable(), fmt.Sprintf(`Each row is a FUSE filesystem over a tmpfs with these faults, mounted once or twice; contenders are divided between the
 mounts. *caught* counts runs in which the probe said what it must: verdict, class, kind of violation and reason, with
-no other kind beside. *rounds* and *s* are those until the first violation, in what the probe does beside its
-controls; where there is none to see (an operation that is refused), they are the whole probe's. A run that was unproven for want of
-contention was repeated with a larger budget, as its advice is: %d of these were. %s`, f.repeated(), p95OfFew(s.ExhibitRuns))},
-		{f.harmlessTable(), `Faults that the probe must not call a violation of its promise: because they break another one, because one mount
-hides them, or because nothing is to be had from the filesystem, which proves nothing.`},
-		{f.goodTable(), `Every probe but the one that fills a filesystem up, on filesystems without any known fault. *95 % bound* is the
-one-sided upper bound on the rate of false alarms. *unproven* runs claimed nothing.`},
+no other kind beside. *rounds* are those until the first violation, without the controls'; *s* are the seconds until
+then, in most probes with the controls'. Where there is no violation to see (an operation that is refused), both are the
+whole probe's. A run that was unproven was repeated in three times the time, twice at most, as its advice is; its rounds
+and seconds count. There were %d such repetitions. %s`, f.repeated(true), p95OfFew(s.ExhibitRuns))},
+		{f.harmlessTable(), fmt.Sprintf(`Faults that the probe must not call a violation of its promise: because they break another one, because one mount
+hides them, or because nothing is to be had from the filesystem, which proves nothing. Runs that were unproven, and must
+not be, were repeated as above: %d repetitions.`, f.repeated(false))},
+		{f.goodTable(), `Every probe but the one that fills a filesystem up, on filesystems without any known fault. A false alarm is a verdict
+of broken or hung. *95 % bound* is the one-sided upper bound on the rate of false alarms. *unproven* runs claimed nothing.`},
 		{f.engineTable(), fmt.Sprintf(`On each filesystem with faults the promises were tested that some protocol rests on; safe, unproven and unsafe are how many
 protocols were called so by that alone. Then 16 contenders went for a fresh key, in %d trials of each protocol
 that was called safe, and in one of the others, as far as the time allowed. *seen to fail* are the protocols by which work was done twice or not at all. One of them that was called safe has *escaped*. A trial in which something
@@ -100,14 +110,26 @@ else went wrong, such as a refused operation, is void and shows nothing.`, s.Sto
 	}
 }
 
-// repeated is how many runs were unproven at first.
-func (f *File) repeated() (n int) {
+// repeated is how often runs were repeated, with exhibits on which something must be found, or with the others.
+func (f *File) repeated(found bool) (n int) {
 	for i := range f.Exhibits {
-		if f.Exhibits[i].mustBeFound() {
-			n += f.Exhibits[i].Repeated
+		if e := &f.Exhibits[i]; e.mustBeFound() == found {
+			n += e.Repeated
 		}
 	}
 	return n
+}
+
+// refutedBy says how few of so many runs would refute the power that is claimed.
+func refutedBy(runs int) string {
+	most := -1
+	for (&Seen{Runs: runs, Caught: most + 1}).refuted() {
+		most++
+	}
+	if most < 0 {
+		return "So few runs cannot refute it."
+	}
+	return fmt.Sprintf("%d or fewer would refute it: that has less than one chance in a thousand.", most)
 }
 
 func p95OfFew(runs int) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/claimbench/claimbench/internal/museum"
+	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
 	"github.com/claimbench/claimbench/probes"
 )
@@ -129,6 +130,9 @@ func TestProblemsAndStatus(t *testing.T) {
 		{"two rare runs missed", func(f *File) { f.Diluted[0].Rare.Caught = 18 }, StatusBad, "MISSED: mkdir with w at 0.0001 per round: 18 of 20"},
 		{"power is not kept", func(f *File) { f.Diluted[0].Least.Caught = 12 }, StatusBad, "MISSED: mkdir with w at 0.1 per round"},
 		{"an alarm with nothing planted", func(f *File) { f.Diluted[0].Alarms = 1 }, StatusBad, "FALSE ALARM: mkdir"},
+		{"a violation where nothing was planted", func(f *File) { f.Diluted[0].Stray = 2 }, StatusBad, "FALSE ALARM: mkdir on : 2 violations in rounds in which nothing was planted"},
+		{"no bad round is seen", func(f *File) { f.Diluted[0].Bad, f.Diluted[0].BadSeen, f.Diluted[0].LeastP = 150, 0, 0 }, StatusBad, "MISSED: mkdir with w: none of 150"},
+		{"nothing was measured", func(f *File) { *f = File{Schema: Schema} }, StatusPartial, ""},
 		{"an exhibit is missed once", func(f *File) { f.Exhibits[0].Seen.Caught = 4 }, StatusBad, "MISSED: mkdir: x (no fault over 1 mount): 1 of 5"},
 		{"an exhibit is called broken", func(f *File) { f.Exhibits[1].Seen.Caught, f.Exhibits[1].Alarms = 4, 1 }, StatusBad, "FALSE ALARM: mkdir: y"},
 		{"a false alarm", func(f *File) { f.Good[0].Alarms = 1 }, StatusBad, "FALSE ALARM: mkdir on tmpfs: 1 of 5"},
@@ -144,6 +148,74 @@ func TestProblemsAndStatus(t *testing.T) {
 		if f.Status() != c.status || !strings.Contains(all, c.says) || (c.says == "") != (all == "") {
 			t.Errorf("%s: status %d, want %d; problems %q, want %q", c.name, f.Status(), c.status, all, c.says)
 		}
+	}
+}
+
+func TestAHungVerdictIsAnAlarmToo(t *testing.T) {
+	hung := &result.Finding{Verdict: result.Hung, Figures: map[string]float64{}}
+	var g Good
+	g.judge(hung)
+	var e Exhibit
+	e.judge(&museum.Exhibit{Verdict: result.Holds}, hung)
+	if g.Alarms != 1 || e.Alarms != 1 {
+		t.Errorf("%d and %d alarms", g.Alarms, e.Alarms)
+	}
+}
+
+func TestWhereNothingCanBeToldNothingIsFound(t *testing.T) {
+	for v, want := range map[result.Verdict]bool{result.Broken: true, result.Unsupported: true, result.Hung: true, result.Holds: false, result.Unproven: false} {
+		if e := (Exhibit{Verdict: v}); e.mustBeFound() != want {
+			t.Errorf("%s: must be found: %v", v, !want)
+		}
+	}
+}
+
+func TestViolationsWhereNothingWasPlantedAreNoneThatWereCaught(t *testing.T) {
+	d := probes.Dilution{P: 0.5, Seed: 1}
+	right := 0
+	for d.Wrong(right) || d.Wrong(right+1) {
+		right++
+	}
+	wrong := right
+	for !d.Wrong(wrong) || d.Wrong(wrong+1) {
+		wrong++
+	}
+	violated := func(w *watcher, number int) bool { return w.watch(&race.Round{Number: number}, true, true) }
+	w := &watcher{dilution: d, stop: true}
+	if !violated(w, right) || w.seen != 0 || w.stray != 1 {
+		t.Errorf("nothing was planted: %+v", w)
+	}
+	if violated(w, wrong) || w.seen != 1 || w.stray != 1 || w.contested != 2 {
+		t.Errorf("it was planted: %+v", w)
+	}
+	for _, late := range []bool{false, true} {
+		w := &watcher{dilution: d, late: late}
+		w.watch(&race.Round{Number: wrong}, true, false)
+		violated(w, wrong+1)
+		violated(w, right+1)
+		if seen := map[bool]int{true: 1}[late]; w.seen != seen || w.stray != 2-seen {
+			t.Errorf("in the next round, where that is late %v: %+v", late, w)
+		}
+	}
+}
+
+func TestPlantedRoundsAreThinnedWhereTheyAreContestedMoreOften(t *testing.T) {
+	for _, c := range []struct {
+		bad       int
+		due, want float64
+	}{{200, 100, 0.5}, {100, 200, 1}, {0, 0, 1}} {
+		if d := (Diluted{Bad: c.bad, BadDue: c.due}); d.thinned() != c.want {
+			t.Errorf("%d, due %g: %g, want %g", c.bad, c.due, d.thinned(), c.want)
+		}
+	}
+}
+
+func TestThePageSaysWhatWouldRefuteIt(t *testing.T) {
+	if got := refutedBy(20); !strings.HasPrefix(got, "14 or fewer") {
+		t.Error(got)
+	}
+	if got := refutedBy(1); got != "So few runs cannot refute it." {
+		t.Error(got)
 	}
 }
 

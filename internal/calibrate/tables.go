@@ -93,12 +93,12 @@ func (f *File) harmlessTable() report.Table {
 		Title: "Planted faults that break no promise of the probe: false alarms",
 		Heads: []report.Head{
 			{Name: "probe"}, {Name: "what is planted", Text: 30}, {Name: "faults", Drop: 2}, {Name: "mounts", Right: true, Drop: 1},
-			{Name: "called harmless", Right: true}, {Name: "false alarms", Right: true},
+			{Name: "must be"}, {Name: "said so", Right: true}, {Name: "false alarms", Right: true},
 		},
 	}
 	for i := range f.Exhibits {
 		if e := &f.Exhibits[i]; !e.mustBeFound() {
-			t.Rows = append(t.Rows, append(e.cells(), fmt.Sprintf("%d/%d", e.Seen.Caught, e.Seen.Runs), strconv.Itoa(e.Alarms)))
+			t.Rows = append(t.Rows, append(e.cells(), string(e.Verdict), fmt.Sprintf("%d/%d", e.Seen.Caught, e.Seen.Runs), strconv.Itoa(e.Alarms)))
 		}
 	}
 	return t
@@ -124,6 +124,14 @@ func (f *File) goodTable() report.Table {
 	}
 	if len(seen) > 1 {
 		row("all", "")
+	}
+	for i := range f.Good {
+		g := &f.Good[i]
+		for _, said := range g.Said {
+			if strings.HasPrefix(said, string(result.Unsupported)) {
+				t.Notes = append(t.Notes, fmt.Sprintf("%s on %s: %s", g.Probe, g.Filesystem, said))
+			}
+		}
 	}
 	return t
 }

@@ -103,7 +103,7 @@ func (f *File) sentence() string {
 	}
 	add(rare, "%d of %d runs caught a violation that was planted in a few rounds (%s)", rareCaught, rare, strings.Join(of, ", "))
 	add(planted, "%d of %d runs caught a planted fault", caught, planted)
-	add(silent, "%d of %d runs called what is harmless so", quiet, silent)
+	add(silent, "%d of %d runs said what they must of a fault that breaks no promise of the probe", quiet, silent)
 	add(runs, "%d false alarms in %d probe runs on good filesystems", alarms, runs)
 	add(len(f.Engine), "%d escapes on %d faulty filesystems", escapes, len(f.Engine))
 	if len(parts) == 0 {

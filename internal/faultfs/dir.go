@@ -9,11 +9,10 @@ import (
 )
 
 func (m *mount) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	name, errno := m.share.spelt(name)
+	name, errno := m.called(name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	name = m.called(name)
 	at := entryName{in.NodeId, name}
 	if fd, cached := m.names.get(at); cached && fd < 0 {
 		return fuse.ENOENT
@@ -50,16 +49,18 @@ func (m *mount) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fuse.Sta
 	return buf[:max(n, 0)], fuse.Status(code(err))
 }
 
-// called is the name in the backing directory.
-func (m *mount) called(name string) string {
+// called is the name in the backing directory: as the share spells it, and then as this mount does.
+func (m *mount) called(name string) (string, unix.Errno) {
 	const long = 32
+	name, errno := m.share.spelt(name)
 	switch {
+	case errno != 0:
 	case len(name) > long && m.share.has(NamesMerged):
-		return "long"
+		name = "long"
 	case len(name) > long && m.share.has(NamesPerMount):
-		return fmt.Sprintf("%s@%p", name, m)
+		name = fmt.Sprintf("%s@%p", name, m)
 	}
-	return name
+	return name, errno
 }
 
 // OpenDir makes a handle that holds what is listed: a position in it must mean the same from call to call.

@@ -35,14 +35,20 @@ func newLockTable() lockTable {
 	return lockTable{files: map[lockedFile]map[lockOwner]lock{}, freed: make(chan struct{})}
 }
 
-// take takes the lock, or returns the channel that is closed when it is worth trying again.
+// take takes the lock, or returns the channel that is closed when it is worth trying again. A flock is not converted: the
+// one that its owner has is gone, even if the other is not to be had (flock(2)).
 func (t *lockTable) take(f lockedFile, o lockOwner, l lock, conflict func(other lockOwner, held lock) bool) (retry <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for other, held := range t.files[f] {
-		if conflict(other, held) {
-			return t.freed
+		if !conflict(other, held) {
+			continue
 		}
+		if _, has := t.files[f][o]; has && f.flock && other != o {
+			delete(t.files[f], o)
+			t.wake()
+		}
+		return t.freed
 	}
 	if t.files[f] == nil {
 		t.files[f] = map[lockOwner]lock{}

@@ -23,12 +23,12 @@ func (s *Share) before(c Call) unix.Errno {
 	return 0
 }
 
-// makes is before, and the name as the share keeps it.
-func (s *Share) makes(c Call, name string) (string, unix.Errno) {
-	if errno := s.before(c); errno != 0 {
+// makes is before, and the name in the backing directory.
+func (m *mount) makes(c Call, name string) (string, unix.Errno) {
+	if errno := m.share.before(c); errno != 0 {
 		return name, errno
 	}
-	return s.spelt(name)
+	return m.called(name)
 }
 
 // taken is what is told about a name that another has.
@@ -42,11 +42,18 @@ func (s *Share) taken(c Call, err error) unix.Errno {
 	return code(err)
 }
 
-// after spoils what was made.
-func (s *Share) after(c Call, undo func()) unix.Errno {
+// after spoils what was made in a directory. Until it is undone, the kernel may have forgotten the directory.
+func (s *Share) after(c Call, dir int, undo func(dir int)) unix.Errno {
 	switch {
 	case s.firesOn(MadeVanishes, c):
-		s.later(s.the(MadeVanishes).Delay, undo)
+		own, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return code(err)
+		}
+		s.later(s.the(MadeVanishes).Delay, func() {
+			undo(own)
+			unix.Close(own)
+		})
 	case s.firesOn(WinnerToldEEXIST, c):
 		return unix.EEXIST
 	case s.firesOn(WinnerToldENOENT, c):
@@ -64,7 +71,7 @@ func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fus
 	if err != nil {
 		return fuse.Status(code(err))
 	}
-	if errno := m.share.after(c, func() { removeTree(dir, name) }); errno != 0 {
+	if errno := m.share.after(c, dir, func(dir int) { removeTree(dir, name) }); errno != 0 {
 		unix.Close(fd)
 		return fuse.Status(errno)
 	}
@@ -74,11 +81,10 @@ func (m *mount) made(c Call, parent uint64, name string, out *fuse.EntryOut) fus
 
 func (m *mount) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	s, dir := m.share, m.nodes.fd(in.NodeId)
-	name, errno := s.makes(Mkdir, name)
+	name, errno := m.makes(Mkdir, name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	name = m.called(name)
 	if errno := s.mkdir(dir, name, in.Mode); errno != 0 {
 		return fuse.Status(s.taken(Mkdir, errno))
 	}
@@ -107,7 +113,7 @@ func (s *Share) mkdir(dir int, name string, mode uint32) unix.Errno {
 
 // Mknod makes fifos and the like.
 func (m *mount) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
-	name, errno := m.share.makes(Create, name)
+	name, errno := m.makes(Create, name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
@@ -118,11 +124,11 @@ func (m *mount) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fus
 }
 
 func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
-	s, dir, name := m.share, m.nodes.fd(in.NodeId), m.called(name)
+	s, dir := m.share, m.nodes.fd(in.NodeId)
 	if s.fires(SymlinkRefused) {
 		return fuse.EPERM
 	}
-	name, errno := s.makes(Symlink, name)
+	name, errno := m.makes(Symlink, name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
@@ -134,11 +140,11 @@ func (m *mount) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name strin
 }
 
 func (m *mount) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	s, dir, name := m.share, m.nodes.fd(in.NodeId), m.called(name)
+	s, dir := m.share, m.nodes.fd(in.NodeId)
 	if s.fires(LinkRefused) {
 		return fuse.EPERM
 	}
-	name, errno := s.makes(Link, name)
+	name, errno := m.makes(Link, name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}

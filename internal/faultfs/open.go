@@ -110,16 +110,16 @@ func (m *mount) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	if in.Flags&unix.O_EXCL != 0 {
 		c = CreateNew
 	}
-	name, errno := s.makes(c, name)
+	name, errno := m.makes(c, name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	dir, name := m.nodes.fd(in.NodeId), m.called(name)
+	dir := m.nodes.fd(in.NodeId)
 	fd, errno := s.create(dir, name, in.Flags, in.Mode)
 	if errno != 0 {
 		errno = s.taken(c, errno)
 	} else {
-		errno = s.after(c, func() { unix.Unlinkat(dir, name, 0) })
+		errno = s.after(c, dir, func(dir int) { unix.Unlinkat(dir, name, 0) })
 	}
 	if errno != 0 {
 		unix.Close(fd)

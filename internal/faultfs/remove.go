@@ -19,11 +19,10 @@ func (m *mount) remove(dir uint64, name string, flags int) fuse.Status {
 	if m.share.fires(HangRemove) {
 		return m.hang()
 	}
-	name, errno := m.share.spelt(name)
+	name, errno := m.called(name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
-	name = m.called(name)
 	switch fd := m.nodes.fd(dir); {
 	case flags == 0 && m.share.fires(UnlinkDenied):
 		return fuse.EPERM

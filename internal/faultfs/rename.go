@@ -11,16 +11,15 @@ import (
 
 func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fuse.Status {
 	s, dir, toDir, flags := m.share, m.nodes.fd(in.NodeId), m.nodes.fd(in.Newdir), uint(in.Flags)
-	name, to = m.called(name), m.called(to)
 	if flags != 0 && s.has(RenameFlagsRefused) {
 		return fuse.EINVAL
 	}
-	name, errno := s.spelt(name)
+	name, errno := m.called(name)
 	if errno != 0 {
 		return fuse.Status(errno)
 	}
 	c := renameCall(dir, name, flags)
-	if to, errno = s.makes(c, to); errno != 0 {
+	if to, errno = m.makes(c, to); errno != 0 {
 		return fuse.Status(errno)
 	}
 	m.removes(toDir, to)
@@ -33,7 +32,7 @@ func (m *mount) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, to string) fu
 	}
 	m.names.changed(in.NodeId, name)
 	m.names.changed(in.Newdir, to)
-	return fuse.Status(s.after(c, func() { removeTree(toDir, to) }))
+	return fuse.Status(s.after(c, toDir, func(dir int) { removeTree(dir, to) }))
 }
 
 func renameCall(dir int, name string, flags uint) Call {

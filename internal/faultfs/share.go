@@ -133,7 +133,10 @@ func (s *Share) Close() error {
 		errs = append(errs, m.unmount())
 	}
 	s.late.Wait()
-	return errors.Join(append(errs, unix.Close(s.root))...)
+	if err := errors.Join(errs...); err != nil {
+		return err // what is detached is still served: the number of the root must not become another directory's
+	}
+	return unix.Close(s.root)
 }
 
 const (

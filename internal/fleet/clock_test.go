@@ -54,8 +54,8 @@ func TestAFittedClockIsWithinItsUncertainty(t *testing.T) {
 }
 
 func TestWithoutSamplesNothingIsKnown(t *testing.T) {
-	if f := fitClock(nil); f.known || f.unsure(0) < 1e18 {
-		t.Errorf("%+v", f)
+	if f := fitClock(nil); f.unsure(0) < 1e18 {
+		t.Errorf("sure to %d ns", f.unsure(0))
 	}
 }
 
@@ -66,5 +66,54 @@ func TestADriftIsFittedWhenThereIsTimeEnough(t *testing.T) {
 	}
 	if f := fitClock(trips(1e6, 40e-6, 40, 1e6, 150e3, 300e3)); f.clock.Drift != 0 {
 		t.Error("40 ms show no drift")
+	}
+}
+
+// A clock that is slewed in the middle is no line. What it is off by at the end must be within what is said of it.
+func TestAClockThatIsSlewedIsNotTrustedAsALine(t *testing.T) {
+	for _, drift := range []float64{100e-6, -500e-6} {
+		all := trips(1e6, 0, 240, 25e7, 50e3, 100e3)
+		bend := all[120].theirs
+		off := func(theirs int64) int64 { return int64(drift * float64(max(0, theirs-bend))) }
+		for i := range all {
+			all[i].theirs -= off(all[i].theirs)
+		}
+		f := fitClock(all)
+		for _, i := range []int{60, 120, 180, 239} {
+			s := &all[i]
+			wrong := float64(f.clock.Correct(s.theirs)) - float64(s.theirs) - s.middle()
+			wrong = max(wrong, -wrong) - float64(s.trip())/2 // at least
+			if unsure := float64(f.unsure(s.theirs)); wrong > unsure {
+				t.Errorf("slewed by %v: wrong by %v µs at least at sample %d, and sure to %v µs", drift, wrong/1e3, i, unsure/1e3)
+			}
+		}
+	}
+}
+
+func TestAHostThatWasSuspendedIsMeasuredAfresh(t *testing.T) {
+	all := trips(1e6, 0, 60, 25e7, 50e3, 100e3)
+	for i := range all[30:] {
+		all[30+i].theirs -= 2e9 // its clock stood still for so long
+	}
+	k := &kernel{}
+	for _, s := range all {
+		k.add(s)
+	}
+	f, last := k.current(), all[59]
+	wrong := float64(f.clock.Correct(last.theirs)-last.theirs) - last.middle()
+	if wrong = max(wrong, -wrong) - float64(last.trip())/2; wrong > float64(f.unsure(last.theirs)) || f.unsure(last.theirs) > 1e6 {
+		t.Errorf("wrong by %v ns at least, and sure to %d", wrong, f.unsure(last.theirs))
+	}
+	if len(k.samples) != 30 {
+		t.Errorf("%d samples are left of the 30 since then", len(k.samples))
+	}
+}
+
+func TestWhatIsNotKnownGrowsDuringABatch(t *testing.T) {
+	growing := func(number int) fit { return fit{number: number, unsure: func(at int64) int64 { return at / 1000 }} }
+	c := &contest{field: &field{fits: []fit{growing(1), growing(1), growing(2)}}, who: []int{0, 1, 2}}
+	doubt := c.doubts(1000, 5000)
+	if same, other := doubt(0, 1), doubt(1, 2); same != 0 || other != 10 {
+		t.Errorf("within one clock %d, want 0; between two %d, want 10", same, other)
 	}
 }

@@ -93,6 +93,10 @@ func (d *desk) do(ctx context.Context, o *order, a *answer) (err error) {
 		return d.line.Restart(ctx, d.who)
 	case toContinue:
 		d.line.Continue(d.who)
+	case toBecame:
+		a.Became = d.line.Became(d.who)
+	case toEndChild:
+		d.line.EndChild(d.who)
 	default:
 		return fmt.Errorf("%.40q is no order", o.Do)
 	}

@@ -9,5 +9,6 @@
 // kept, and an overlap of two attempts that it could explain is none.
 //
 // The package's caveat: whoever has the token may make a joined host do, inside its directory, everything that a probe
-// does. The token is the fence, not the protocol.
+// does, and speak for another host: all show one token, and the server does not know which host a connection is. The token
+// is the fence, not the protocol, and a result is as honest as the least honest of its hosts.
 package fleet

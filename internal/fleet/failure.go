@@ -50,15 +50,15 @@ func (f *failure) error(host string) error {
 	case f == nil:
 		return nil
 	case f.Hung != 0:
-		return &race.HungError{Contender: f.Contender, Op: f.Op, After: time.Duration(f.Hung), State: f.State}
+		return &race.HungError{Contender: f.Contender, Op: plain(f.Op), After: time.Duration(f.Hung), State: plain(f.State)}
 	case f.Died != "":
-		return &race.DiedError{Contender: f.Contender, Op: f.Op, Cause: f.Died}
+		return &race.DiedError{Contender: f.Contender, Op: plain(f.Op), Cause: plain(f.Died)}
 	case f.Path != "" && f.Errno != 0:
-		return &os.PathError{Op: f.Call, Path: host + ":" + f.Path, Err: f.Errno}
+		return &os.PathError{Op: plain(f.Call), Path: host + ":" + plain(f.Path), Err: f.Errno}
 	case f.Errno != 0:
-		return fmt.Errorf("%s: %.200s: %w", host, f.Text, f.Errno)
+		return fmt.Errorf("%s: %.200s: %w", host, plain(f.Text), f.Errno)
 	default:
-		return fmt.Errorf("%s: %.300s", host, f.Text)
+		return fmt.Errorf("%s: %.300s", host, plain(f.Text))
 	}
 }
 

@@ -22,6 +22,7 @@ type field struct {
 	who    []race.Identity
 	left   []int // processes left behind, by contender
 	failed []error
+	fits   []fit // that each contender goes by
 	number int64
 	words  words
 }
@@ -59,7 +60,10 @@ func (d *field) host(i int) *host { return d.routes[d.Route(i)].host }
 // start starts the contenders on their hosts.
 func (d *field) start(ctx context.Context) error {
 	n := d.cfg.Contenders
-	d.who, d.left, d.failed = make([]race.Identity, n), make([]int, n), make([]error, n)
+	d.who, d.left, d.failed, d.fits = make([]race.Identity, n), make([]int, n), make([]error, n), make([]fit, n)
+	for i := range n {
+		d.setClock(i)
+	}
 	return d.f.each(d.f.hosts, func(h *host) error {
 		e := errand{Do: doStart, HangAfter: int64(d.cfg.HangAfter), Seed: d.cfg.Seed}
 		for i := range n {
@@ -87,12 +91,29 @@ func (d *field) start(ctx context.Context) error {
 func (d *field) order(ctx context.Context, i int, o order) (answer, error) {
 	o.Seen = d.words.number()
 	h := d.host(i)
+	switch o.Do {
+	case toEnter, toDo, toBegin:
+		o.Clock = d.setClock(i)
+	}
 	a, err := d.f.ask(ctx, h, contenderAt(d.f.session, i), &o)
 	if a.Who.PID != 0 {
 		d.who[i], d.left[i] = a.Who, a.Left
 		d.who[i].Host = h.name()
 	}
 	return a, errors.Join(err, d.words.take(i, a.Words))
+}
+
+// setClock is what a contender is to go by from now on, which is at nothing.
+func (d *field) setClock(i int) *race.Clock {
+	d.fits[i] = d.host(i).kernel.current()
+	c := d.fits[i].clock
+	return &c
+}
+
+// Clock is race.Line's. Two fits of one kernel's clock are two clocks.
+func (d *field) Clock(i int) (which int, unsure int64) {
+	f := &d.fits[i]
+	return f.number, f.doubt(race.Now())
 }
 
 // bounded is for orders that nothing can keep from an answer but a hanging filesystem, which the host notices first.
@@ -169,8 +190,6 @@ func (d *field) Enter(ctx context.Context, dirs ...string) error {
 		if err != nil {
 			return err
 		}
-		c := d.routes[r].host.kernel.current().clock
-		o.Clock = &c
 		orders[r] = o
 	}
 	bound, cancel := d.bounded(ctx)
@@ -283,6 +302,19 @@ func (d *field) Continue(i int) {
 	bound, cancel := d.bounded(context.Background())
 	defer cancel()
 	_, _ = d.order(bound, i, order{Do: toContinue}) // what comes of it, Await tells
+}
+
+func (d *field) Became(i int) bool {
+	bound, cancel := d.bounded(context.Background())
+	defer cancel()
+	a, err := d.order(bound, i, order{Do: toBecame})
+	return err == nil && a.Became
+}
+
+func (d *field) EndChild(i int) {
+	bound, cancel := d.bounded(context.Background())
+	defer cancel()
+	_, _ = d.order(bound, i, order{Do: toEndChild}) // of a lost host it ends by itself
 }
 
 // Close leaves the contenders to their hosts, which end them when they leave.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/config"
@@ -24,8 +25,8 @@ const asHost = "CLAIMBENCH_TEST_JOIN"
 
 // A part is what such a host is like.
 type part struct {
-	URL, Dir, Name, BootID string
-	Ahead                  int64
+	URL, Token, Dir, Name, BootID string
+	Ahead                         int64
 }
 
 func TestMain(m *testing.M) {
@@ -43,7 +44,7 @@ func joinAs(data string) int {
 		return 2
 	}
 	err := Join(context.Background(), Joining{
-		URL: p.URL, Dirs: []string{p.Dir}, Name: p.Name, Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Away: time.Second,
+		URL: p.URL, Token: p.Token, Dirs: []string{p.Dir}, Name: p.Name, Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Away: time.Second,
 		Log:     func(s string) { fmt.Fprintln(os.Stderr, s) },
 		pretend: pretence{bootID: p.BootID, ahead: p.Ahead},
 	})
@@ -356,5 +357,74 @@ func TestHostsOfDifferentDirectoriesAreFoundOut(t *testing.T) {
 	}
 	for _, dir := range []string{a, b} {
 		nothingLeft(t, dir)
+	}
+}
+
+// abroad starts a NATS server that is nobody's, as a cluster would be.
+func abroad(t *testing.T, o server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
+	s, err := server.NewServer(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("no NATS server")
+	}
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// visiting has a coordinator and two hosts meet at another's server.
+func visiting(t *testing.T, m Meeting) (*Fleet, []*child, string) {
+	t.Helper()
+	f, err := Serve(Serving{Meeting: m, Hosts: 2, Wait: 15 * time.Second, Version: "test", Ops: survey.Ops(), Log: (&safe{}).add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	at := part{URL: m.URL, Token: m.Token, Dir: dir, Name: "alpha"}
+	hosts := []*child{spawn(t, at)}
+	at.Name = "beta"
+	hosts = append(hosts, spawn(t, at))
+	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
+		t.Fatalf("%v %s", err, missing)
+	}
+	return f, hosts, dir
+}
+
+// The server stays, so that no connection of a host breaks when the coordinator is killed.
+func TestACoordinatorThatIsGoneBesideItsServerLeavesNothingBehind(t *testing.T) {
+	s := abroad(t, server.Options{})
+	f, hosts, dir := visiting(t, Meeting{URL: s.ClientURL()})
+	if _, _, err := f.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.point.nc.Close()
+	for _, h := range hosts {
+		if err := h.ends(t, 15*time.Second); err == nil || !strings.Contains(h.out.String(), "out of reach") {
+			t.Errorf("%v:\n%s", err, h.out)
+		}
+	}
+	nothingLeft(t, dir)
+}
+
+func TestHostsThatWaitForOthersStay(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	c := spawn(t, part{URL: f.point.url, Dir: t.TempDir(), Name: "alpha"})
+	select {
+	case err := <-c.done:
+		t.Errorf("it did not wait: %v\n%s", err, c.out)
+	case <-time.After(4 * time.Second): // Away is one second
+	}
+}
+
+func TestAServerThatKnowsTokensAloneIsJoined(t *testing.T) {
+	s := abroad(t, server.Options{Authorization: "sesame"})
+	f, _, _ := visiting(t, Meeting{URL: s.ClientURL(), Token: "sesame"})
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }

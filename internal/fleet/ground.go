@@ -43,7 +43,7 @@ func (f *Fleet) Start(ctx context.Context, cfg race.Config) (race.Field, error) 
 	d := &field{f: f, cfg: cfg, ops: opsOf(cfg.Ops, nil), routes: f.routes()}
 	d.words.publish = func(n news) {
 		// That it did not arrive is seen by the order that waits for it.
-		_ = f.point.nc.Publish(prefix+f.session+announced, encode(n))
+		_ = f.point.nc.Publish(prefix+f.session+written, encode(n))
 	}
 	f.field = d
 	return d, d.start(ctx)
@@ -74,7 +74,7 @@ func (f *Fleet) Joined() []result.Joined {
 		j := result.Joined{Host: h.hello.Host, OwnKernel: h.kernel.own}
 		j.Host.Name = h.name()
 		if !h.kernel.own {
-			unsure := float64(fit.unsure(now-fit.clock.Offset)) / 1e3
+			unsure := float64(fit.doubt(now)) / 1e3
 			j.OffsetS, j.UnsureUS, j.DriftPPM = float64(fit.clock.Offset)/1e9, &unsure, float64(fit.clock.Drift)/(1<<40)*1e6
 		}
 		h.mu.Lock()
@@ -108,6 +108,9 @@ func (f *Fleet) Make(ctx context.Context) (survey.Site, []string, error) {
 		return nil, nil, err
 	}
 	_, err = w.do(ctx, &w.routes[0], errand{Do: doMake})
+	for i := range a.Notes {
+		a.Notes[i] = plain(a.Notes[i])
+	}
 	return w, a.Notes, err
 }
 

@@ -98,13 +98,13 @@ func (c *contest) heat(phase race.Phase) race.Heat {
 // batch runs the rounds, then has each looked after and removed, each step when all are done with the one before.
 func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) {
 	c.words.send()
-	began, clocks := time.Now(), c.clocks()
+	began, from, clocks := time.Now(), race.Now(), c.clocks()
 	events, late := make([][]race.Event, len(c.who)), make([]int, len(c.who))
 	c.f.starter.begin(h.First, h.Rounds, len(c.who), c.pace.lead)
 	err := c.together(ctx, func(i int) order {
 		mine := h
 		mine.Offset = c.pace.offsets[c.Route(i)]
-		return order{Do: toHeat, Heat: &mine, Clock: &clocks[i]}
+		return order{Do: toHeat, Heat: &mine, Clock: clocks[i]}
 	}, func(i int, a answer) (err error) {
 		late[i] = a.Late
 		events[i], err = unpack[race.Event](a.Events, h.Rounds)
@@ -120,6 +120,7 @@ func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) 
 	if err == nil && (c.op.Clean != nil || c.op.Close != nil || h.Phase == race.Cold) {
 		err = c.together(ctx, func(int) order { return order{Do: toClean} }, nil)
 	}
+	c.doubt = c.doubts(from, race.Now())
 	rounds := c.rounds(&h, events, after)
 	c.last = report{rounds: len(rounds), took: time.Since(began), late: slices.Max(late), wins: make([]int, len(c.routes))}
 	return rounds, err
@@ -164,21 +165,29 @@ func (c *contest) rounds(h *race.Heat, events [][]race.Event, after []race.After
 	return rounds
 }
 
-// clocks are what the contenders are to go by in the next batch. Those of one kernel go by one clock, and nothing about
-// it is in doubt between them.
-func (c *contest) clocks() []race.Clock {
-	clocks, doubts, now := make([]race.Clock, len(c.who)), make([]int64, len(c.who)), race.Now()
+// clocks are what the contenders are to go by in the next batch.
+func (c *contest) clocks() []*race.Clock {
+	clocks := make([]*race.Clock, len(c.who))
 	for i := range clocks {
-		f := c.host(i).kernel.current()
-		clocks[i], doubts[i] = f.clock, f.unsure(now-f.clock.Offset)
+		clocks[i] = c.setClock(i)
 	}
-	c.doubt = func(i, j int) int64 {
-		if c.host(i).kernel == c.host(j).kernel {
+	return clocks
+}
+
+// doubts are about a batch that lasted from one instant to another. Those of one kernel go by one clock, and nothing about
+// it is in doubt between them.
+func (c *contest) doubts(from, until int64) func(i, j int) int64 {
+	doubts, of := make([]int64, len(c.who)), make([]int, len(c.who))
+	for i := range doubts {
+		f := &c.fits[i]
+		doubts[i], of[i] = max(f.doubt(from), f.doubt(until)), f.number
+	}
+	return func(i, j int) int64 {
+		if of[i] == of[j] {
 			return 0
 		}
 		return doubts[i] + doubts[j]
 	}
-	return clocks
 }
 
 // count goes through the rounds of a batch, and adapts to them.

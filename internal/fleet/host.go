@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,13 +49,14 @@ func (h *hello) same(o *hello) bool {
 	return h.PID == o.PID && h.Host.BootID == o.Host.BootID && h.Host.PIDNamespace == o.Host.PIDNamespace && h.Host.Name == o.Host.Name
 }
 
-// ask sends an order or an errand and waits for its answer: until the context ends, or the host is lost.
+// ask sends an order or an errand and waits for its answer: until the context ends, or the host is lost. One that answers
+// pings and nothing else is lost, too.
 func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, error) {
 	var a answer
 	if err := h.lost(); err != nil {
 		return a, err
 	}
-	both, cancel := context.WithCancel(ctx)
+	both, cancel := context.WithTimeout(ctx, f.mostWait)
 	defer cancel()
 	defer context.AfterFunc(h.alive, cancel)()
 	msg, err := f.point.nc.RequestWithContext(both, at, encode(what))
@@ -63,6 +65,9 @@ func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, 
 		return a, h.lost()
 	case errors.Is(err, nats.ErrNoResponders):
 		h.losing("it no longer listens")
+		return a, h.lost()
+	case err != nil && both.Err() != nil && ctx.Err() == nil:
+		h.losing(fmt.Sprintf("it lives, and has not answered for %v", f.mostWait))
 		return a, h.lost()
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrMaxPayload):
 		return a, err
@@ -87,6 +92,7 @@ const (
 	silence    = 8 * time.Second // without an answer, and the host is lost
 	pingWait   = 4 * time.Second // a late answer is a sign of life, too
 	patience   = 10 * time.Second
+	mostWait   = 30 * time.Minute // for an answer: longer than anything that a contender does at once
 )
 
 // listenTo pings every host from now on. It returns when the first pings are answered.
@@ -186,8 +192,14 @@ func (k *kernel) add(s sample) {
 	if len(k.samples) == keptSamples {
 		k.samples = append(k.samples[:0], k.samples[keptSamples/8:]...)
 	}
+	if n := len(k.samples); n > 0 && jumped(k.samples[n-1], s) {
+		k.samples, k.fitted = k.samples[:0], time.Time{} // what was known before misleads
+	}
 	k.samples = append(k.samples, s)
 }
+
+// fits counts them all.
+var fits atomic.Int64
 
 // refitAfter is how old a fit may be.
 const refitAfter = time.Second
@@ -198,9 +210,10 @@ func (k *kernel) current() fit {
 	defer k.mu.Unlock()
 	switch {
 	case k.own:
-		k.fit = fit{known: true, unsure: func(int64) int64 { return 0 }}
+		k.fit = fit{unsure: func(int64) int64 { return 0 }}
 	case time.Since(k.fitted) > refitAfter:
 		k.fit, k.fitted = fitClock(k.samples), time.Now()
+		k.fit.number = int(fits.Add(1))
 	}
 	return k.fit
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/race"
@@ -22,7 +23,8 @@ import (
 
 // Joining says what a host brings along.
 type Joining struct {
-	URL     string   // of the NATS server, with the token in it
+	URL     string   // of the NATS server, with the token in it or without
+	Token   string   // if it is not in the URL
 	Dirs    []string // ways to the directory under survey; nothing outside them is touched
 	Name    string   // of this host; "" is its host name
 	Version string   // of the program
@@ -71,6 +73,9 @@ func Join(ctx context.Context, j Joining) (err error) {
 	if err := m.serve(ctx, w); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go m.watch(ctx, w)
 	m.Log(fmt.Sprintf("joined as host %d of %d, in %s", w.Host+1, w.Hosts, strings.Join(j.Dirs, " and ")))
 	select {
 	case err := <-m.over:
@@ -83,11 +88,12 @@ func Join(ctx context.Context, j Joining) (err error) {
 // A member is a joined host.
 type member struct {
 	Joining
-	ops   map[string]*race.Op
-	nc    *nats.Conn
-	sites []*site
-	again atomic.Int64 // how often the connection was broken, and mended
-	over  chan error   // why it ends; nil when it was told to
+	ops    map[string]*race.Op
+	nc     *nats.Conn
+	sites  []*site
+	again  atomic.Int64 // how often the connection was broken, and mended
+	pinged atomic.Int64 // when last, by this host's clock
+	over   chan error   // why it ends; nil when it was told to
 
 	mu       sync.Mutex
 	desks    map[int]*desk
@@ -144,6 +150,9 @@ func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, erro
 		nats.Timeout(5 * time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
 		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
+	}
+	if m.Token != "" { // serve's own server knows users, another may know tokens; a user in the URL comes before both
+		opts = append(opts, nats.UserInfo(joinUser, m.Token), nats.Token(m.Token))
 	}
 	if m.CA != "" {
 		opts = append(opts, nats.RootCAs(m.CA))
@@ -245,7 +254,7 @@ func (m *member) close() error {
 	}
 	m.mu.Lock()
 	desks, made, released := m.desks, m.made, m.released
-	m.desks = nil
+	m.desks, m.made = nil, nil // what is asked from now on is refused
 	m.mu.Unlock()
 	var err error
 	for _, d := range desks {
@@ -265,7 +274,7 @@ func (m *member) close() error {
 // abandon removes a work directory, whoever of the hosts comes first.
 func (m *member) abandon(nonce string) (err error) {
 	for range 5 {
-		if err = m.sites[0].remove(nonce); err == nil || errors.Is(err, os.ErrNotExist) {
+		if err = m.sites[0].remove(nonce); err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESTALE) {
 			return nil
 		}
 		time.Sleep(100 * time.Millisecond)

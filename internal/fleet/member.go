@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 	"github.com/claimbench/claimbench/internal/survey"
 )
 
-// heard counts the coordinator's news, for orders that must not be carried out before them.
+// heard counts the coordinator's news, for orders that must not be carried out before them. After one that is missing
+// none counts.
 type heard struct {
 	mu    sync.Mutex
 	moved *sync.Cond
@@ -31,7 +33,9 @@ func newHeard() *heard {
 
 func (h *heard) set(number uint64) {
 	h.mu.Lock()
-	h.last = max(h.last, number)
+	if number == h.last+1 {
+		h.last = number
+	}
 	h.mu.Unlock()
 	h.moved.Broadcast()
 }
@@ -58,10 +62,11 @@ func (h *heard) wait(number uint64, d time.Duration) bool {
 func (m *member) serve(ctx context.Context, w welcome) error {
 	m.words = newHeard()
 	_, err := m.nc.Subscribe(pingAt(w.Session, w.Host), func(msg *nats.Msg) {
+		m.pinged.Store(race.Now())
 		_ = msg.Respond(encode(pong{At: race.Now() + m.pretend.ahead, Again: m.again.Load()})) // who does not hear it asks again
 	})
 	if err == nil {
-		_, err = m.nc.Subscribe(prefix+w.Session+announced, m.hear)
+		_, err = m.nc.Subscribe(prefix+w.Session+anyWords, m.hear)
 	}
 	if err == nil {
 		_, err = m.nc.Subscribe(prefix+w.Session+starts, func(msg *nats.Msg) {
@@ -103,26 +108,54 @@ func (m *member) reply(msg *nats.Msg, a answer) {
 	}
 }
 
-// hear has every desk take note of what changed in contenders' words.
+// hear has every desk take note of what changed in contenders' words. What a host announces neither counts nor changes
+// what a contender here has written: that is the coordinator's alone.
 func (m *member) hear(msg *nats.Msg) {
+	ours := strings.HasSuffix(msg.Subject, written)
 	var n news
 	err := decode(msg.Data, &n)
 	for _, d := range m.all() {
 		if err == nil {
-			err = d.write(n.Words, n.Echo)
+			err = d.write(n.Words, n.Echo || !ours)
 		}
 	}
 	if err != nil {
 		m.Log("news: " + err.Error())
 		return
 	}
-	m.words.set(n.Number)
+	if ours {
+		m.words.set(n.Number)
+	}
+}
+
+// watch ends the host's part when the coordinator is gone: with a NATS server that is not its own the connection does not
+// tell. It pings as long as it surveys, and answers as long as it lives.
+func (m *member) watch(ctx context.Context, w welcome) {
+	limit := 5 * m.Away // a connection that is there has more time: the other machine may be busy
+	for last := race.Now(); pause(ctx, limit/8) == nil; {
+		if last = max(last, m.pinged.Load()); time.Duration(race.Now()-last) < limit/2 {
+			continue
+		}
+		one, cancel := context.WithTimeout(ctx, limit/2)
+		_, err := m.nc.RequestWithContext(one, prefix+w.Session+alive, nil)
+		cancel()
+		switch {
+		case err == nil:
+			last = race.Now()
+		case time.Duration(race.Now()-last) >= limit:
+			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", limit, err))
+			return
+		}
+	}
 }
 
 // run does one errand.
 func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err error) {
 	if e.Way < 0 || e.Way >= len(m.sites) {
 		return fmt.Errorf("way %d of %d: refused", e.Way, len(m.sites))
+	}
+	if m.leaving() {
+		return errLeaving
 	}
 	s := m.sites[e.Way]
 	switch e.Do {
@@ -169,7 +202,7 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 func (m *member) mine(nonce string, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) {
+	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) && m.made != nil {
 		m.made[nonce] = true
 	}
 }
@@ -194,18 +227,38 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 		d.ahead = m.pretend.ahead
 		// Whether these arrive shows elsewhere: a coordinator that is gone ends everything.
 		d.tell = func(patches []byte) {
-			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Echo: true, Words: patches}))
+			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Words: patches}))
 		}
 		d.arrived = func(a arrival) { _ = m.nc.Publish(prefix+w.Session+arrivals, encode(a)) }
-		m.mu.Lock()
-		m.desks[who] = d
-		m.mu.Unlock()
+		if !m.take(d) {
+			return errors.Join(errLeaving, d.close())
+		}
 		if err := m.attend(ctx, w, d); err != nil {
 			return err
 		}
 		a.Whos = append(a.Whos, line.Contender(who))
 	}
 	return m.nc.FlushTimeout(5 * time.Second)
+}
+
+// errLeaving is what a host says whose part is over, and that is about to end its contenders.
+var errLeaving = errors.New("this host is leaving: refused")
+
+func (m *member) leaving() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.desks == nil
+}
+
+// take keeps a desk, for close to close, unless that has begun.
+func (m *member) take(d *desk) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.desks == nil {
+		return false
+	}
+	m.desks[d.who] = d
+	return true
 }
 
 func (m *member) all() []*desk {

@@ -4,8 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
@@ -19,9 +22,12 @@ const Protocol = "1.0"
 const (
 	prefix    = "claimbench."
 	helloAt   = prefix + "hello"
-	announced = ".words"
+	written   = ".words.coordinator"
+	announced = ".words.host"
+	anyWords  = ".words.*" // one subscription, so that they come in their order
 	arrivals  = ".arrivals"
 	starts    = ".starts"
+	alive     = ".alive" // asked by a host that hears nothing
 )
 
 func hostAt(session string, host int) string {
@@ -117,6 +123,8 @@ const (
 	toKill     = "kill"
 	toRestart  = "restart"
 	toContinue = "continue"
+	toBecame   = "became"
+	toEndChild = "end child"
 )
 
 // An arrival says that a contender stands before a round of its heat; the heat is known by its first round. A start is the
@@ -136,7 +144,7 @@ type start struct {
 // A news is what changed in contenders' words.
 type news struct {
 	Number uint64 `json:"number,omitzero"` // the coordinator counts its own, so that an order can wait for them
-	Echo   bool   `json:"echo,omitzero"`   // the contender itself wrote them
+	Echo   bool   `json:"echo,omitzero"`   // the contender itself wrote them; so it is with all that a host announces
 	Words  []byte `json:"words"`           // patches
 }
 
@@ -151,7 +159,8 @@ type answer struct {
 	Invoke  int64           `json:"invoke,omitzero"`
 	Gone    bool            `json:"gone,omitzero"`
 	Stopped bool            `json:"stopped,omitzero"`
-	Left    int             `json:"left,omitzero"` // processes left behind
+	Became  bool            `json:"became,omitzero"` // another program
+	Left    int             `json:"left,omitzero"`   // processes left behind
 	Who     race.Identity   `json:"who,omitzero"`
 	Whos    []race.Identity `json:"whos,omitzero"`
 	Seen    bool            `json:"seen,omitzero"`
@@ -170,11 +179,34 @@ func decode(data []byte, into any) error {
 }
 
 func encode(v any) []byte {
-	data, err := json.Marshal(v)
+	data, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
 	if err != nil {
 		panic("fleet: " + err.Error()) // our own types have nothing that JSON lacks
 	}
 	return data
+}
+
+// plain is what another machine says, without what could steer a terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// plain is of what a person is shown.
+func (h *hello) plain() {
+	for i := range h.Routes {
+		h.Routes[i].Path = plain(h.Routes[i].Path)
+	}
+	for i := range h.Warnings {
+		h.Warnings[i] = plain(h.Warnings[i])
+	}
 }
 
 // pack and unpack are for the fixed-size records of contenders.

@@ -54,7 +54,7 @@ type report struct {
 func (p *pace) after(r *report, bound int) {
 	switch share := float64(r.late) / float64(max(1, r.rounds)); {
 	case share > 0.1:
-		p.lead = min(p.lead*3/2, mostLead)
+		p.lead = max(p.lead, min(p.lead*3/2, mostLead)) // a first lead may be longer
 	case share < 0.02:
 		p.lead = max(p.lead*15/16, leastLead)
 	}

@@ -195,3 +195,12 @@ func TestAnOverlapWithinTheUncertaintyIsNone(t *testing.T) {
 		}
 	}
 }
+
+func TestALongWayDoesNotShortenTheLead(t *testing.T) {
+	p := newPace(2, 30*time.Millisecond)
+	before := p.lead
+	p.after(&report{rounds: 10, took: time.Second, late: 5, wins: []int{5, 5}}, mostRounds)
+	if p.lead < before {
+		t.Errorf("starts come too late, and are announced %v ahead instead of %v", time.Duration(p.lead), time.Duration(before))
+	}
+}

@@ -12,12 +12,14 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
@@ -267,5 +269,222 @@ func TestACertificateIsLookedAt(t *testing.T) {
 	j.CA = cert
 	if err := Join(context.Background(), j); err == nil || !strings.Contains(err.Error(), "no coordinator answers") {
 		t.Errorf("trusted, and nobody answers: %v", err)
+	}
+}
+
+// A host may tell what its contenders write, and that they have arrived. It may not write where the coordinator does, nor
+// stand in for a contender that is still under way.
+func TestAHostMayNotSpeakForOthers(t *testing.T) {
+	f, log := serving(t, 2)
+	defer f.Close()
+	nc, seen := intruder(t, f), make(chan struct{}, 100)
+	if _, err := f.point.nc.Subscribe(prefix+f.session+anyWords, func(*nats.Msg) { seen <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	starts, err := f.point.nc.SubscribeSync(prefix + f.session + starts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.point.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish(prefix+f.session+written, encode(news{Number: 1})); err != nil {
+		t.Fatal(err)
+	}
+	f.starter.begin(5, 1, 2, 0)
+	for _, who := range []int{0, 0, 7, -1, 64, 0} {
+		if err := nc.Publish(prefix+f.session+arrivals, encode(arrival{Who: who, First: 5})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if msg, err := starts.NextMsg(300 * time.Millisecond); err == nil {
+		t.Errorf("a start, and one contender has not arrived: %s", msg.Data)
+	}
+	if len(seen) > 0 {
+		t.Errorf("a host wrote words where the coordinator does:\n%s", log)
+	}
+	f.starter.hear(&nats.Msg{Data: encode(arrival{Who: 1, First: 5})})
+	if _, err := starts.NextMsg(5 * time.Second); err != nil {
+		t.Errorf("no start, and all have arrived: %v", err)
+	}
+}
+
+func TestWhatAHostAnnouncesNeitherCountsNorGivesOrders(t *testing.T) {
+	m := &member{Joining: Joining{Log: func(s string) { t.Error(s) }}, words: newHeard(), desks: map[int]*desk{}}
+	line, err := race.Start(race.Config{Ops: survey.Ops(), Contenders: 1, First: 3, HangAfter: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDesk(3, t.TempDir(), line, nil)
+	t.Cleanup(func() { d.close() })
+	m.desks[3] = d
+	word := func(who int, w uint64) []byte {
+		words, none := make([]uint64, race.Words), make([]uint64, race.Words)
+		words[9] = w
+		return changes(nil, who, words, none)
+	}
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced, Data: encode(news{Number: 1, Words: word(3, 66)})})
+	if got := line.Words(3)[9]; got != 0 || m.words.last != 0 {
+		t.Errorf("another host wrote %d into the words of a contender here, and %d news count", got, m.words.last)
+	}
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced, Data: encode(news{Words: word(4, 77)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + written, Data: encode(news{Number: 1, Words: word(3, 88)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + written, Data: encode(news{Number: 3, Words: word(3, 99)})})
+	if a, b := line.Words(4)[9], line.Words(3)[9]; a != 77 || b != 99 {
+		t.Errorf("words %d and %d", a, b)
+	}
+	if m.words.wait(3, 10*time.Millisecond) || !m.words.wait(1, 0) {
+		t.Errorf("news 2 never came, and %d count", m.words.last)
+	}
+}
+
+func TestAWorkDirectoryThatCannotBeSignedIsTakenBack(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openSite(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.root.Close()
+	nonce := strings.Repeat("0123456789abcdef", 2)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.make(nonce)
+	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
+		t.Fatal(e)
+	}
+	if err == nil {
+		t.Fatal("a manifest was written, beyond the limit")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestAPathMayBeAnyBytes(t *testing.T) {
+	var h hello
+	if err := decode(encode(hello{Routes: []result.Route{{Path: "/srv/\xff"}}}), &h); err != nil || len(h.Routes) != 1 {
+		t.Errorf("%v %+v", err, h.Routes)
+	}
+}
+
+func TestWhoAsksAgainAndAgainDoesNotFillTheScreen(t *testing.T) {
+	log := &safe{}
+	f := &Fleet{Serving: Serving{Hosts: 2, Ops: survey.Ops(), Log: log.add}}
+	for range 10000 {
+		f.meet(&nats.Msg{Data: encode(hello{Protocol: "2.0", Name: "alpha"})})
+	}
+	if n := strings.Count(log.String(), "\n"); n < 1 || n > 30 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// Ctrl-C may come while the coordinator has a host start its contenders, or make the work directory.
+func TestALeavingHostStartsNothing(t *testing.T) {
+	s, err := openSite(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{Joining: Joining{Ops: survey.Ops()}, desks: map[int]*desk{}, made: map[string]bool{}, sites: []*site{s}}
+	if err := m.close(); err != nil {
+		t.Fatal(err)
+	}
+	nonce := strings.Repeat("0123456789abcdef", 2)
+	m.mine(nonce, true)
+	start := errand{Do: doStart, Contenders: []int{0}, Route: []int{0}, HangAfter: int64(time.Second)}
+	if err := m.start(t.Context(), welcome{}, &start, &answer{}); !errors.Is(err, errLeaving) {
+		t.Errorf("start: %v", err)
+	}
+	for _, e := range []errand{start, {Do: doMake, Nonce: nonce}, {Do: doSee, Nonce: nonce}} {
+		if err := m.run(t.Context(), welcome{}, &e, &answer{}); !errors.Is(err, errLeaving) {
+			t.Errorf("%s: %v", e.Do, err)
+		}
+	}
+	if entries, _ := os.ReadDir(s.path); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestATokenThatWasGivenIsNotShown(t *testing.T) {
+	for _, c := range []struct {
+		m    Meeting
+		says string
+	}{
+		{Meeting{Token: "sesame"}, "claimbench join --dir DIR --token-file FILE nats://127.0.0.1:"},
+		{Meeting{}, "claimbench join --dir DIR nats://join:"},
+		{Meeting{Open: true}, "claimbench join --dir DIR nats://127.0.0.1:"},
+	} {
+		c.m.Listen = "127.0.0.1:0"
+		p, err := c.m.open((&safe{}).add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(p.line, c.says) || strings.Contains(p.line, "sesame") {
+			t.Errorf("%q", p.line)
+		}
+		p.close()
+	}
+	f, err := Serve(Serving{Meeting: Meeting{Listen: "127.0.0.1:0", Token: "sesame"}, Hosts: 2, Ops: survey.Ops(), Log: (&safe{}).add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	url := "nats://" + f.point.server.Addr().String()
+	c := spawn(t, part{URL: url, Token: "sesame", Dir: t.TempDir(), Name: "alpha"})
+	for until := time.Now().Add(30 * time.Second); !strings.Contains(c.out.String(), "joined as host"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("not joined with the token beside the URL: %s", c.out)
+		}
+	}
+}
+
+func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	f.mostWait = 200 * time.Millisecond
+	if _, err := f.point.nc.Subscribe("deaf", func(*nats.Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(0, hello{Name: "alpha"})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var lost *LostError
+	if _, err := f.ask(ctx, h, "deaf", &order{Do: toPend}); !errors.As(err, &lost) || h.lost() == nil {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	other := newHost(1, hello{Name: "beta"})
+	if _, err := f.ask(ctx, other, "deaf", &order{Do: toPend}); err == nil || other.lost() != nil {
+		t.Errorf("nobody waits any more: %v, %v", err, other.lost())
+	}
+}
+
+func TestWhatAHostSaysSteersNoTerminal(t *testing.T) {
+	const evil = "a\x1b[2J\rb\nc"
+	f := &Fleet{Serving: Serving{Hosts: 2, Ops: survey.Ops(), Log: (&safe{}).add}, full: make(chan struct{})}
+	f.meet(&nats.Msg{Data: encode(hello{
+		Protocol: Protocol, Name: "alpha", Dirs: 1, Routes: []result.Route{{Path: "/" + evil}}, Warnings: []string{evil}, Ops: Digest(f.Ops),
+	})})
+	_, _, warnings := f.Look()
+	all := append(f.Target(), warnings...)
+	for _, e := range []failure{{Text: evil}, {Text: evil, Errno: 5}, {Died: evil, Op: evil}, {Hung: 1, Op: evil, State: evil}, {Path: evil, Call: evil, Errno: 5}} {
+		all = append(all, e.error("alpha").Error())
+	}
+	if len(all) != 7 {
+		t.Errorf("%q", all)
+	}
+	for _, s := range all {
+		if strings.ContainsAny(s, "\x1b\r\n") {
+			t.Errorf("%q", s)
+		}
 	}
 }

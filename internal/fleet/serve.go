@@ -40,7 +40,10 @@ type Fleet struct {
 	hosts   []*host
 	full    chan struct{}
 	closing bool
+	refused int // hosts
 	kernels map[string]*kernel
+
+	mostWait time.Duration
 
 	field   *field
 	starter starter
@@ -56,7 +59,7 @@ func Serve(s Serving) (*Fleet, error) {
 		return nil, err
 	}
 	timeNS, _ := os.Readlink("/proc/self/ns/time")
-	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}), kernels: map[string]*kernel{}}
+	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}), kernels: map[string]*kernel{}, mostWait: mostWait}
 	f.strays.log = s.Log
 	if f.point, err = f.Meeting.open(s.Log); err != nil {
 		return nil, err
@@ -64,6 +67,9 @@ func Serve(s Serving) (*Fleet, error) {
 	f.starter.f = f
 	if _, err = f.point.nc.Subscribe(helloAt, f.meet); err == nil {
 		_, err = f.point.nc.Subscribe(prefix+f.session+arrivals, f.starter.hear)
+	}
+	if err == nil {
+		_, err = f.point.nc.Subscribe(prefix+f.session+alive, func(msg *nats.Msg) { _ = msg.Respond(nil) }) // who does not hear it asks again
 	}
 	if err != nil {
 		f.point.close()
@@ -73,7 +79,7 @@ func Serve(s Serving) (*Fleet, error) {
 }
 
 // JoinLine is what to type on each host.
-func (f *Fleet) JoinLine() string { return "claimbench join --dir DIR " + f.point.url }
+func (f *Fleet) JoinLine() string { return f.point.line }
 
 // meet answers one hello.
 func (f *Fleet) meet(msg *nats.Msg) {
@@ -94,10 +100,13 @@ func (f *Fleet) meet(msg *nats.Msg) {
 		return
 	}
 	if w.Refused = f.refuses(&h); w.Refused != "" {
-		f.Log(fmt.Sprintf("refused host %.40q: %s", h.Name, w.Refused))
+		if f.refused++; f.refused <= toldRefusals {
+			f.Log(fmt.Sprintf("refused host %.40q: %s", h.Name, w.Refused))
+		}
 		_ = msg.Respond(encode(w))
 		return
 	}
+	h.plain()
 	h.Name = unique(h.Name, f.hosts)
 	f.hosts = append(f.hosts, newHost(len(f.hosts), h))
 	f.Log(fmt.Sprintf("host %d of %d: %s%s", len(f.hosts), f.Hosts, h.Name, f.companions(&h)))
@@ -106,6 +115,9 @@ func (f *Fleet) meet(msg *nats.Msg) {
 		close(f.full)
 	}
 }
+
+// toldRefusals is how many refused hosts are told of: who asks again and again must not fill the screen.
+const toldRefusals = 20
 
 // refuses says why a host may not join, or "".
 func (f *Fleet) refuses(h *hello) string {

@@ -59,6 +59,14 @@ type meetingPoint struct {
 	server *server.Server
 	nc     *nats.Conn
 	url    string // for the hosts
+	line   string // for a person, who is shown no token but one that was drawn here
+}
+
+func joinLine(given bool, url string) string {
+	if given {
+		return "claimbench join --dir DIR --token-file FILE " + url
+	}
+	return "claimbench join --dir DIR " + url
 }
 
 func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
@@ -68,6 +76,7 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	if m.URL != "" {
 		return m.visit()
 	}
+	given := m.Token != "" && !m.Open
 	if m.Token == "" && !m.Open {
 		m.Token = secret()
 	}
@@ -98,7 +107,9 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 		s.Shutdown()
 		return nil, err
 	}
-	return &meetingPoint{server: s, nc: nc, url: m.address(s)}, nil
+	p := &meetingPoint{server: s, nc: nc, url: m.address(s, !m.Open)}
+	p.line = joinLine(given, m.address(s, !m.Open && !given))
+	return p, nil
 }
 
 func quiet(*nats.Conn, *nats.Subscription, error) {}
@@ -111,7 +122,7 @@ func (m *Meeting) options(ours string) *server.Options {
 		p = server.RANDOM_PORT
 	}
 	hosts := &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced, prefix + "*" + arrivals}},
+		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced, prefix + "*" + arrivals, prefix + "*" + alive}},
 		Subscribe: &server.SubjectPermission{Allow: []string{prefix + ">", "_INBOX.>"}},
 		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
 	}
@@ -129,12 +140,12 @@ func (m *Meeting) options(ours string) *server.Options {
 	return opts
 }
 
-func (m *Meeting) address(s *server.Server) string {
+func (m *Meeting) address(s *server.Server, withToken bool) string {
 	u := url.URL{Scheme: "nats", Host: s.Addr().String()}
 	if m.Cert != "" {
 		u.Scheme = "tls"
 	}
-	if !m.Open {
+	if withToken {
 		u.User = url.UserPassword(joinUser, m.Token)
 	}
 	return u.String()
@@ -155,10 +166,14 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 		opts = append(opts, nats.Token(m.Token))
 	}
 	nc, err := nats.Connect(m.URL, opts...)
-	if err != nil {
+	var bad *url.Error
+	switch {
+	case errors.As(err, &bad):
+		return nil, errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
+	case err != nil:
 		return nil, bare(err)
 	}
-	return &meetingPoint{nc: nc, url: m.URL}, nil
+	return &meetingPoint{nc: nc, url: m.URL, line: joinLine(m.Token != "", m.URL)}, nil
 }
 
 func (p *meetingPoint) close() {

@@ -42,6 +42,14 @@ func (s *site) make(nonce string) error {
 	if err := s.root.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
+	if err := s.sign(dir, nonce); err != nil {
+		return errors.Join(err, survey.RemoveTree(filepath.Join(s.path, dir))) // who asked for it knows of nothing to remove
+	}
+	return nil
+}
+
+// sign writes the manifest.
+func (s *site) sign(dir, nonce string) error {
 	data, err := survey.Manifest(nonce)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math/bits"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -16,7 +17,7 @@ type starter struct {
 	first   int64
 	n       int
 	lead    int64
-	arrived []int // at each round, how many
+	arrived []uint64 // at each round, a bit for each contender
 }
 
 // begin is called before anybody is ordered into the heat.
@@ -24,7 +25,7 @@ func (s *starter) begin(first int64, rounds, n int, lead int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first, s.n, s.lead = first, n, lead
-	s.arrived = make([]int, rounds+1)
+	s.arrived = make([]uint64, rounds+1)
 }
 
 // hear counts an arrival.
@@ -36,10 +37,12 @@ func (s *starter) hear(msg *nats.Msg) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.First != s.first || a.Round < 0 || a.Round >= len(s.arrived) {
+	if a.First != s.first || a.Round < 0 || a.Round >= len(s.arrived) || a.Who < 0 || a.Who >= s.n {
 		return // of a heat that was given up
 	}
-	if s.arrived[a.Round]++; s.arrived[a.Round] == s.n {
+	before := s.arrived[a.Round]
+	s.arrived[a.Round] |= 1 << a.Who
+	if s.arrived[a.Round] != before && bits.OnesCount64(s.arrived[a.Round]) == s.n {
 		// Whoever does not hear it is missed by the order that it does not answer.
 		_ = s.f.point.nc.Publish(prefix+s.f.session+starts, encode(start{First: s.first, Round: a.Round, At: race.Now() + s.lead}))
 	}

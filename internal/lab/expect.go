@@ -76,8 +76,8 @@ func isProtocol(name string) bool {
 
 // Compare gives the differences between what was found and what is expected, in both directions, a line each. Deviations
 // are verdicts that are not the expected ones; unproven is what this run had too little evidence for. A promise that the
-// target does not name is expected to hold; a protocol that it does not name may be anything. all says that every probe
-// was run, so that what is missing was dropped.
+// target does not name is expected to hold, and so to be tested; a protocol that it does not name may be anything. all
+// says that every probe was to be run, so that what is missing was dropped.
 func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven []string) {
 	differs := func(format string, args ...any) {
 		deviations = append(deviations, t.Name+": "+fmt.Sprintf(format, args...))
@@ -88,14 +88,10 @@ func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven [
 	seen := map[string]bool{}
 	for _, f := range allFound(found) {
 		seen[f.name] = true
-		e, named := t.Expect[f.name]
-		if !named && isProtocol(f.name) {
+		if _, named := t.Expect[f.name]; !named && isProtocol(f.name) {
 			continue
 		}
-		if !named {
-			e = Expectation{Verdict: string(result.Holds)}
-		}
-		switch {
+		switch e := t.expectation(f.name); {
 		case e.met(f.verdict, f.class):
 		case f.verdict == string(result.Unproven):
 			unproven = append(unproven, fmt.Sprintf("%s: %s: expected %s: %s", t.Name, f.name, e, f.why))
@@ -103,12 +99,36 @@ func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven [
 			differs("%s: expected %s, found %s%s: %s", f.name, e, f.verdict, class(f.class), f.why)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.Expect)) {
+	for _, name := range t.expected() {
 		if all && !seen[name] {
-			differs("%s: expected %s, not tested", name, t.Expect[name])
+			differs("%s: expected %s, not tested", name, t.expectation(name))
 		}
 	}
 	return deviations, unproven
+}
+
+// expected are the names of all that must come out: of the promises, but for those that only a disposable target is
+// tested for, and of what the target names.
+func (t *Target) expected() (names []string) {
+	for _, p := range probes.All {
+		if _, named := t.Expect[p.Name]; named || !p.Disposable {
+			names = append(names, p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Expect)) {
+		if !isPromise(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// expectation is the one that the target names, or that the promise holds.
+func (t *Target) expectation(name string) Expectation {
+	if e, named := t.Expect[name]; named {
+		return e
+	}
+	return Expectation{Verdict: string(result.Holds)}
 }
 
 // A verdict is what was found of a promise or a protocol.

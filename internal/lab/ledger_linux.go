@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,8 @@ type Ledger struct {
 	file *os.File
 	path string
 }
+
+const ledgerSuffix = ".ledger"
 
 // MarkVariable is the environment variable that says to which ledger a process belongs.
 const MarkVariable = "CLAIMBENCH_LAB"
@@ -45,7 +48,7 @@ const (
 	kindMount     = "mount"     // Path is a mount point
 	kindLoop      = "loop"      // Path is the image behind a loop device
 	kindProcesses = "processes" // those whose environment has Mark
-	kindGroup     = "group"     // those of process group PGID that run the program Path
+	kindGroup     = "group"     // those of process group PGID that run the program Path; its leader has Mark, or is one of them
 )
 
 // NewLedger makes an empty ledger in dir for a target. It has its lock before it has its name, so that nobody takes
@@ -61,7 +64,7 @@ func NewLedger(dir, target string) (*Ledger, error) {
 	var random [8]byte
 	rand.Read(random[:]) // never fails (crypto/rand, Go 1.24)
 	l := &Ledger{Mark: target + "-" + hex.EncodeToString(random[:])}
-	l.path = filepath.Join(dir, l.Mark+".ledger")
+	l.path = filepath.Join(dir, l.Mark+ledgerSuffix)
 	l.file = os.NewFile(uintptr(fd), l.path)
 	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
@@ -93,16 +96,26 @@ func (l *Ledger) Undo() error {
 	if err != nil {
 		return fmt.Errorf("ledger %s: %w", l.path, err)
 	}
+	if l.undo(entries) != nil {
+		err = l.undo(entries) // a program may have mounted something when it was about to be ended
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(l.path); !errors.Is(err, os.ErrNotExist) { // another one has undone it a moment ago
+		return err
+	}
+	return nil
+}
+
+func (l *Ledger) undo(entries []Entry) error {
 	var failed []error
 	for _, e := range slices.Backward(entries) {
 		if err := e.undo(entries); err != nil {
 			failed = append(failed, fmt.Errorf("%s: left behind: %w", l.Mark, err))
 		}
 	}
-	if len(failed) > 0 {
-		return errors.Join(failed...)
-	}
-	return os.Remove(l.path)
+	return errors.Join(failed...)
 }
 
 // readEntries leaves out a last line that its writer was killed in: what stands in it was not made yet.
@@ -129,16 +142,22 @@ func readEntries(f io.ReaderAt) ([]Entry, error) {
 
 // Clean undoes the ledgers in dir whose writers are dead, and says which it has undone and which it left alone.
 func Clean(dir string) (notes []string, err error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.ledger"))
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ledgers: %w", err)
 	}
 	var failed []error
-	for _, path := range paths {
-		l, err := openLedger(path)
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ledgerSuffix) {
+			continue
+		}
+		l, err := openLedger(filepath.Join(dir, file.Name()))
 		switch {
 		case errors.Is(err, unix.EWOULDBLOCK):
-			notes = append(notes, filepath.Base(path)+": in use by a running lab, left alone")
+			notes = append(notes, file.Name()+": in use by a running lab, left alone")
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
 			failed = append(failed, err)
@@ -161,6 +180,5 @@ func openLedger(path string) (*Ledger, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	name := filepath.Base(path)
-	return &Ledger{Mark: name[:len(name)-len(".ledger")], file: f, path: path}, nil
+	return &Ledger{Mark: strings.TrimSuffix(filepath.Base(path), ledgerSuffix), file: f, path: path}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,6 +101,173 @@ func TestUndoEndsWhatAMarkedProcessLeads(t *testing.T) {
 	}
 	if alive(s.group) {
 		t.Error("the leader is still there")
+	}
+}
+
+// A process group's number comes back: only where the leader is ours, or gone, the others are.
+func TestTheProcessGroupOfAnotherLeaderIsLeftAlone(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err == nil {
+		sleep, err = filepath.EvalSymlinks(sleep)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	leader := exec.Command("sh", "-c", "sleep 1000 & echo; wait")
+	leader.Env = []string{MarkVariable + "=theirs"}
+	leader.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	out, err := leader.StdoutPipe()
+	if err == nil {
+		err = leader.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pgid := leader.Process.Pid
+	defer leader.Wait()
+	defer unix.Kill(-pgid, unix.SIGKILL)
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	find := func(mark string) (pids []int) {
+		for range 200 { // until the shell's child has become the program
+			if pids, err = processesOf(pgid, sleep, mark); err != nil || len(pids) > 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return pids
+	}
+	if pids := find("theirs"); len(pids) != 1 || err != nil {
+		t.Errorf("its own: %v, %v", pids, err)
+	}
+	if pids, err := processesOf(pgid, sleep, "mine"); len(pids) > 0 || err != nil {
+		t.Errorf("of another: %v, %v", pids, err)
+	}
+}
+
+func TestLedgersThatCannotBeReadAreToldAndNoneAreNone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if notes, err := Clean(file); err == nil || len(notes) > 0 {
+		t.Errorf("%q, %v", notes, err)
+	}
+	if notes, err := Clean(filepath.Join(dir, "absent")); err != nil || len(notes) > 0 {
+		t.Errorf("%q, %v", notes, err)
+	}
+}
+
+func TestALedgerThatAnotherHasUndoneIsNoError(t *testing.T) {
+	l := newLedger(t)
+	if err := os.Remove(l.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Undo(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The scratch directory is reached by a symlink, and somebody has mounted something in it: what is there is not removed.
+func TestWhatAnotherHasMountedInTheScratchDirectoryStays(t *testing.T) {
+	real, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	ledgers := t.TempDir()
+	s, err := Make(t.Context(), Target{Name: "x", Disk: &Disk{Type: "tmpfs"}}, Where{Scratch: link, Ledgers: ledgers})
+	if err != nil {
+		t.Skip(err)
+	}
+	at := filepath.Join(s.Dir, "another's")
+	precious := filepath.Join(at, "precious")
+	err = os.Mkdir(at, 0o755)
+	if err == nil {
+		err = unix.Mount("another", at, "tmpfs", 0, "")
+	}
+	if err == nil {
+		err = os.WriteFile(precious, nil, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.TakeDown(); err == nil || !strings.Contains(err.Error(), "is still mounted") {
+		t.Errorf("taken down: %v", err)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+	if err := unix.Unmount(at, 0); err != nil {
+		t.Error(err)
+	}
+	if notes, err := Clean(ledgers); err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0], "removed") {
+		t.Errorf("%q, %v", notes, err)
+	}
+	if left, err := os.ReadDir(real); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// What keeps a mount busy is the program that serves it, which unmounts it when it is ended.
+func TestAMountThatItsProgramHasTakenDownIsNotLeftBehind(t *testing.T) {
+	l, at := newLedger(t), t.TempDir()
+	if err := unix.Mount("lab", at, "tmpfs", 0, ""); err != nil {
+		t.Skip(err)
+	}
+	defer unix.Unmount(at, unix.MNT_DETACH)
+	note(t, l, Entry{Kind: kindProcesses, Mark: l.Mark}, Entry{Kind: kindMount, Path: at})
+	cmd := exec.Command("sh", "-c", "trap 'cd /; umount "+at+"; exit' TERM; echo; while :; do sleep 0.1; done")
+	cmd.Dir, cmd.Env = at, append(os.Environ(), MarkVariable+"="+l.Mark)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Undo(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatAProgramMountsAtItsEndIsUnmounted(t *testing.T) {
+	l, dir := newLedger(t), filepath.Join(t.TempDir(), "dir")
+	at := filepath.Join(dir, "at")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("lab", at, "tmpfs", 0, ""); err != nil {
+		t.Skip(err)
+	}
+	defer unix.Unmount(at, unix.MNT_DETACH)
+	if err := unix.Unmount(at, 0); err != nil {
+		t.Fatal(err)
+	}
+	note(t, l, Entry{Kind: kindDir, Path: dir}, Entry{Kind: kindProcesses, Mark: l.Mark}, Entry{Kind: kindMount, Path: at})
+	cmd := exec.Command("sh", "-c", "trap 'mount -t tmpfs lab "+at+"; exit' TERM; echo; while :; do sleep 0.1; done")
+	cmd.Env = append(os.Environ(), MarkVariable+"="+l.Mark)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Undo(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
 	}
 }
 

@@ -93,6 +93,9 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 		return o
 	}
 	o.File, o.Err = s.Survey(ctx, settings)
+	if o.Err == nil && len(o.File.Targets) != 1 {
+		o.File, o.Err = nil, errors.New("the survey has not surveyed the target; see its log")
+	}
 	if t.Refuse != "" {
 		o.refused(t)
 	} else if o.Err == nil {
@@ -109,10 +112,6 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 
 // judge compares what was found with what is expected.
 func (o *Outcome) judge(t Target) {
-	if len(o.File.Targets) != 1 {
-		o.Err = errors.New("the survey has not surveyed the target; see its log")
-		return
-	}
 	o.File.Targets[0].Name = t.Name
 	o.Deviations, o.Unproven = t.Compare(&o.File.Targets[0], slices.Contains(o.File.Conditions, "probes="))
 }

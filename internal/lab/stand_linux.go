@@ -32,11 +32,16 @@ type Where struct {
 
 // Make makes a target. After an error there is nothing left to take down.
 func Make(ctx context.Context, t Target, w Where) (*Stand, error) {
+	// Mounts and loop devices are known by what the kernel calls them, which has no symlinks.
+	scratch, err := filepath.EvalSymlinks(w.Scratch)
+	if err != nil {
+		return nil, fmt.Errorf("scratch directory: %w; name another one with --scratch", err)
+	}
 	l, err := NewLedger(w.Ledgers, t.Name)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stand{Target: t, Dir: filepath.Join(w.Scratch, "claimbench-lab-"+l.Mark), ledger: l}
+	s := &Stand{Target: t, Dir: filepath.Join(scratch, "claimbench-lab-"+l.Mark), ledger: l}
 	s.disk = filepath.Join(s.Dir, "disk")
 	if err := s.make(ctx); err != nil {
 		return nil, errors.Join(err, s.TakeDown())

@@ -86,7 +86,7 @@ func (s *Stand) boot(p plan) (*guest, error) {
 		g.group = cmd.Process.Pid
 	}
 	go func() { g.ended <- cmd.Wait() }()
-	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel})
+	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark})
 }
 
 func console(shell bool) string {
@@ -116,7 +116,7 @@ func (s *Stand) surveyUML(ctx context.Context, args []string, limit time.Duratio
 // wait waits until the guest has come as far as state.
 func (g *guest) wait(ctx context.Context, state string, limit time.Duration) error {
 	deadline := time.After(limit)
-	for {
+	for ended := false; ; {
 		switch word, err := os.ReadFile(filepath.Join(g.s.Dir, stateName)); {
 		case err == nil && (string(word) == state || string(word) == stateDone):
 			return nil
@@ -126,15 +126,15 @@ func (g *guest) wait(ctx context.Context, state string, limit time.Duration) err
 		if why, err := os.ReadFile(filepath.Join(g.s.Dir, failureName)); err == nil && bytes.HasSuffix(why, []byte("\n")) {
 			return fmt.Errorf("in the guest: %s%s", bytes.TrimSpace(why), g.tail())
 		}
+		if ended {
+			return fmt.Errorf("the guest ended before it was %s%s", state, g.tail())
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-g.ended:
+		case <-g.ended: // what it said last has not been read yet
 			g.ended <- nil
-			if word, _ := os.ReadFile(filepath.Join(g.s.Dir, stateName)); string(word) == stateDone {
-				return nil
-			}
-			return fmt.Errorf("the guest ended before it was %s%s", state, g.tail())
+			ended = true
 		case <-deadline:
 			return fmt.Errorf("the guest was not %s within %v%s", state, limit, g.tail())
 		case <-time.After(100 * time.Millisecond):

@@ -25,7 +25,7 @@ func (e Entry) undo(all []Entry) error {
 	case kindProcesses:
 		return end(func() ([]int, error) { return processesMarked(e.Mark) })
 	case kindGroup:
-		return end(func() ([]int, error) { return processesOf(e.PGID, e.Path) })
+		return end(func() ([]int, error) { return processesOf(e.PGID, e.Path, e.Mark) })
 	}
 	return fmt.Errorf("ledger entry of unknown kind %q; a newer claimbench has written it", e.Kind)
 }
@@ -67,7 +67,8 @@ func unmount(path string, all []Entry) error {
 			}
 		}
 	}
-	if err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH); err != nil {
+	err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
+	if err != nil && !errors.Is(err, unix.EINVAL) { // a program that served it has unmounted it when it was ended
 		return fmt.Errorf("unmount %s: %w", path, err)
 	}
 	return nil
@@ -129,16 +130,21 @@ func hasMark(pid int, mark string) bool {
 	return err == nil && slices.Contains(strings.Split(string(environ), "\x00"), MarkVariable+"="+mark)
 }
 
-// processesOf are those of a process group that run a program: the group's number may be another's by now.
-func processesOf(pgid int, program string) ([]int, error) {
+// processesOf are those of a process group that run a program. The group's number may be another's by now: a leader that
+// lives has the mark, or runs the program itself, where the group is the one that was meant.
+func processesOf(pgid int, program, mark string) ([]int, error) {
+	if alive(pgid) && !hasMark(pgid, mark) && !runs(pgid, program) {
+		return nil, nil
+	}
 	return processes(func(pid int) bool {
 		g, err := unix.Getpgid(pid)
-		if err != nil || g != pgid {
-			return false
-		}
-		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		return err == nil && exe == program
+		return err == nil && g == pgid && runs(pid, program)
 	})
+}
+
+func runs(pid int, program string) bool {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return err == nil && exe == program
 }
 
 // processes are those that are no zombies and that belong.

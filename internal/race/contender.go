@@ -55,6 +55,7 @@ func contend(ops []Op, id, cpu string) error {
 	c := &contender{sh: sh, s: &sh.slots[i], ops: ops, parent: os.Getppid(), env: newEnv(i)}
 	c.s.tid = int32(unix.Gettid())
 	c.env.Words = func(i int) []uint64 { return sh.words[i][:] }
+	c.env.child = &c.s.child
 	c.env.Progress = func() { c.s.progress.Add(1) }
 	c.serve()
 	return nil

@@ -1,6 +1,7 @@
 package race
 
 import (
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -31,13 +32,15 @@ type Env struct {
 	// Progress tells the parent that this contender gets on: for an attempt that may take longer than Config.HangAfter.
 	Progress func()
 
+	child *atomic.Int32 // see Linger
+
 	name [64]byte // the round's name, NUL-terminated
 	own  [64]byte // this contender's private name in the round
 	dir  int      // length of the parent's part of name; 0 when the name lies directly in Dir
 }
 
 func newEnv(id int) *Env {
-	e := &Env{ID: id, Dir: -1, Fd: -1}
+	e := &Env{ID: id, Dir: -1, Fd: -1, child: new(atomic.Int32)}
 	for i := range e.FD {
 		e.FD[i] = -1
 	}

@@ -28,7 +28,11 @@ type Field interface {
 	Gone(i int) bool
 	Stopped(i int) bool
 	Continue(i int)
+	Became(i int) bool
+	EndChild(i int)
 	Abandoned() int
+
+	Clock(i int) (which int, unsure int64)
 }
 
 // An Identity names the process of a contender.

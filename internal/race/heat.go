@@ -39,9 +39,9 @@ func (j *job) offsetOf(who, i int) int64 {
 }
 
 // Heat has the line's first contender run its part of a batch, and returns what it saw in each round, valid until the
-// next call, and how often it heard of a start only when that was over. It calls arrived when the contender stands before the i'th round; Go lets it start. Arrived is called once
-// more when the last round is over, and there Go lets it go on. LookAfter and Clean have to follow, each when all
-// contenders of the race are done with what comes before.
+// next call, and how often it heard of a start only when that was over. It calls arrived when the contender stands before
+// the i'th round; Go lets it start. Arrived is called once more when the last round is over, and there Go lets it go on.
+// LookAfter and Clean have to follow, each when all contenders of the race are done with what comes before.
 func (l *Line) Heat(ctx context.Context, h Heat, arrived func(i int)) (events []Event, late int, err error) {
 	if h.Rounds < 1 || h.Rounds > maxBatch || h.N < 1 || h.Phase > Cold {
 		return nil, 0, unix.EINVAL
@@ -100,15 +100,24 @@ func (c *contender) heat(op *Op, j *job) {
 		e.at(j.first, j.phase == Cold)
 		opened = op.Open(e)
 	}
+	if !c.allRounds(op, j, opened) && op.Close != nil {
+		op.Close(e) // of a heat that is given up nobody asks for the rest
+	}
+}
+
+// allRounds reports false when the heat is given up.
+func (c *contender) allRounds(op *Op, j *job, opened unix.Errno) bool {
 	for i := range int(j.rounds) {
 		if !c.inHeat(op, j, i, opened) {
-			return
+			return false
 		}
 		c.settle(op, j, i-1)
 	}
-	if c.arrive(int(j.rounds)) {
-		c.settle(op, j, int(j.rounds)-1)
+	if !c.arrive(int(j.rounds)) {
+		return false
 	}
+	c.settle(op, j, int(j.rounds)-1)
+	return true
 }
 
 // inHeat runs the i'th round, and reports false when the heat is given up. Whoever hears too late when to start does so

@@ -40,6 +40,13 @@ var testOps = []Op{
 		}
 		return 0
 	}},
+	{Name: "closes", Attempt: func(*Env, *Event) unix.Errno { return 0 }, Close: func(e *Env) { e.Words(e.ID)[7]++ }},
+	{Name: "become", Attempt: func(*Env, *Event) unix.Errno { return ExecPause() }},
+	{Name: "leave a child", Attempt: func(e *Env, ev *Event) unix.Errno {
+		errno := e.Linger(2)
+		ev.Saw = uint64(e.child.Load())
+		return errno
+	}},
 	{Name: "reference", Attempt: func(e *Env, ev *Event) unix.Errno {
 		for range e.Arg {
 			fd, errno := createName(e)

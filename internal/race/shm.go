@@ -56,6 +56,7 @@ type slot struct {
 	_        [116]byte
 	job      job
 	tid      int32
+	child    atomic.Int32  // the process that was left behind on purpose; 0 is none
 	path     [maxPath]byte // of the route's directory, NUL-terminated
 }
 

@@ -162,7 +162,7 @@ func list(names []string) string {
 // Needed are the promises that some protocol rests on, or that can stop all of them, in the order of the probes: what
 // Join makes of a target is from their findings.
 func Needed() (names []string) {
-	needed := map[string]bool{"names": true}
+	needed := map[string]bool{"names": true, "path-agreement": true, "inode-reuse": true} // see stops
 	for _, spec := range engine.Protocols {
 		for _, promise := range (&joint{spec: spec}).rests() {
 			needed[promise] = true

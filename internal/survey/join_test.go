@@ -182,6 +182,12 @@ func TestWhatTheProbesFoundDecides(t *testing.T) {
 			"generations", isUnsafe, "names is broken here: names-merged", "Change something."},
 		{"a name of claims is refused", good(), func(x *result.Target) { set(x, "names", result.Broken, "", "name-refused") },
 			"flock-held", isUnsafe, "names is broken here: name-refused", "Change something."},
+		{"a name is another file on each route", shared(), func(x *result.Target) { set(x, "path-agreement", result.Broken, "", "path-not-reached") },
+			"generations-linked", isUnsafe, "path-agreement is broken here: path-not-reached", "Change something."},
+		{"inode numbers change", good(), func(x *result.Target) { set(x, "inode-reuse", result.Broken, "", "unstable-number") },
+			"flock-held", isUnsafe, "inode-reuse is broken here: unstable-number", ""},
+		{"inode numbers change, to who looks at none", good(), func(x *result.Target) { set(x, "inode-reuse", result.Broken, "", "unstable-number") },
+			"generations", isSafe, "not measured", ""},
 		{"case is folded", good(), func(x *result.Target) { set(x, "names", result.Holds, "case-folding") }, "generations", isSafe, "not measured", ""},
 
 		{"a lock outlives its holder", good(), func(x *result.Target) { set(x, "lock-release", result.Broken, "", "lock-outlives-holder") },

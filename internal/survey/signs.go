@@ -56,7 +56,7 @@ var signs = []sign{
 	{"inode-reuse", result.Holds, "reused", nil, explore.InodeReuse},
 	{"inode-reuse", result.Broken, "", []string{"twins"}, explore.InodeReuse},
 	// Case is folded, which breaks no promise: no name of a claim differs from another by its case alone. Two names of
-	// claims that are one, or that cannot be made, are no weakness that was explored: see stopsAll.
+	// claims that are one, or that cannot be made, are no weakness that was explored: see stops.
 	{"names", result.Holds, "case-folding", nil, explore.CaseFolding},
 }
 

@@ -49,7 +49,7 @@ func TestEveryNameInTheMapIsOfAProbe(t *testing.T) {
 	for _, name := range given {
 		tested(t, name)
 	}
-	tested(t, "excl-create") // see stopsAll
+	tested(t, "excl-create") // see stops
 	tested(t, "flock")       // see change
 }
 

@@ -21,23 +21,28 @@ func (c *joint) weighAll() {
 	rests := c.rests()
 	for i := range c.t.Findings {
 		f := &c.t.Findings[i]
-		c.weigh(f, slices.Contains(rests, f.Promise) || stopsAll(f))
+		c.weigh(f, slices.Contains(rests, f.Promise) || c.stops(f))
 		rests = slices.DeleteFunc(rests, func(p string) bool { return p == f.Promise })
 	}
 	c.untested(rests)
 }
 
-// stopsAll is a finding with which no protocol gets anywhere: each makes its files by an exclusive create, if only
-// under a private name, and each needs its names.
-func stopsAll(f *result.Finding) bool {
+// stops is a finding with which the protocol gets nowhere, though it does not name the promise: each makes its files by
+// an exclusive create, if only under a private name, each needs its names, and that a name is one file for all.
+func (c *joint) stops(f *result.Finding) bool {
 	switch f.Promise {
 	case "excl-create":
 		return f.Verdict == result.Unsupported || f.Verdict == result.Hung
-	case "names":
+	case "names", "path-agreement":
 		return f.Verdict == result.Broken
+	case "inode-reuse":
+		return f.Kinds["unstable-number"] > 0 && slices.Contains(byInode, c.spec.Name)
 	}
 	return false
 }
+
+// byInode are the protocols that tell a file by its inode number, while they hold it open or look at it.
+var byInode = []string{"flock-held", "quarantine", "quarantine-eager"}
 
 // weigh judges one finding. Its weaknesses concern any protocol that breaks by them, and the rest those that rest on
 // the promise.
