@@ -1,15 +1,14 @@
 package bench
 
 import (
-	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/claimbench/claimbench/internal/faultfs"
+	"github.com/claimbench/claimbench/internal/faultfs/faultfstest"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // The positive control of the whole bench: on a filesystem that breaks a promise, the protocols that rest on it are
@@ -33,60 +32,16 @@ func brokenMounts(t *testing.T, mounts int, faults ...faultfs.Kind) []string {
 // faultyMounts are those of a share with faults, in their text form.
 func faultyMounts(t *testing.T, mounts int, faults string) (routes []string) {
 	t.Helper()
-	dir := smallTmpfs(t, "size=256m")
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		cannot(t, err.Error())
-	}
 	planted, err := faultfs.Parse(faults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	share, err := faultfs.New(dir, 1, planted...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := share.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	for range mounts {
-		at := t.TempDir()
-		if err := share.Mount(at); err != nil {
-			t.Fatal(err)
-		}
-		routes = append(routes, at)
-	}
-	return routes
-}
-
-// smallTmpfs mounts one of the test's own.
-func smallTmpfs(t *testing.T, options string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("claimbench", dir, "tmpfs", 0, options); err != nil {
-		cannot(t, "mounting is refused: "+err.Error())
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// cannot skips what this machine is not equipped for. With CLAIMBENCH_NO_SKIP set it has to be, and fails.
-func cannot(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
+	return faultfstest.Mount(t, "size=256m", mounts, planted...)
 }
 
 func TestAnExclusiveCreateThatIsNoneShowsInStorm(t *testing.T) {
 	if runtime.NumCPU() < 2 {
-		cannot(t, "contention needs two CPUs")
+		testenv.Lacks(t, "contention needs two CPUs")
 	}
 	o := brokenLine(t, 16, 2, faultfs.ExclDropped)
 	o.Trials, o.Protocols = 6, []string{"excl", "generations", "generations-linked"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/claimbench/claimbench/engine"
 	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // newBencher is a workload under way without its workload.
@@ -64,7 +65,7 @@ func wroteBy(all []attempted, pid int) bool {
 
 // A full disk leaves claims of nobody behind, and work that cannot be recorded as done: neither is missed or a duplicate.
 func TestADiskWithoutRoomForContentVoidsTrials(t *testing.T) {
-	l := lineIn(t, 4, smallTmpfs(t, "size=64k"))
+	l := lineIn(t, 4, testenv.Tmpfs(t, "size=64k"))
 	b := newBencher(t, Options{Line: l})
 	for range 12 {
 		for _, protocol := range []string{"generations", "flock-held"} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // lineIn starts contenders in a directory, over each of its routes.
@@ -223,7 +224,7 @@ func withPatience(o order) order {
 }
 
 func TestAFullDiskVoidsTrials(t *testing.T) {
-	dir := smallTmpfs(t, "nr_inodes=200")
+	dir := testenv.Tmpfs(t, "nr_inodes=200")
 	l := lineIn(t, 16, dir)
 	r := rowsOf(t, "storm", Options{Line: l, Trials: 30, Protocols: []string{"generations"}})["generations"]
 	if r.Void == 0 || r.Trials == 0 || r.Trials+r.Void != 30 || r.Missed+r.Duplicates > 0 || !strings.Contains(strings.Join(r.Voided, ";"), "no space left") {

@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/claimbench/claimbench/internal/config"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // A composeFile has the keys that our compose files use, and no others: decoding is strict. What is left out on purpose
@@ -304,9 +305,6 @@ func TestTheSettingsForNetworksAreValid(t *testing.T) {
 func needBash(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
-		if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
-			t.Fatal("bash is not installed")
-		}
-		t.Skip("bash is not installed")
+		testenv.Lacks(t, "bash is not installed")
 	}
 }

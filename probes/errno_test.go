@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 func TestACellIsJudgedByErrnoAndByWhatIsLeft(t *testing.T) {
@@ -118,7 +119,7 @@ func TestTheTableOfALocalFilesystemIsThatOfTheManPages(t *testing.T) {
 // After a step as another user a contender is itself again.
 func TestASecondUserIsAGuestInTheContender(t *testing.T) {
 	if os.Geteuid() != 0 {
-		cannot(t, "only root can be another user")
+		testenv.Lacks(t, "only root can be another user")
 	}
 	dir := t.TempDir()
 	b := newBench(t, 2, dir)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/claimbench/claimbench/internal/faultfs"
 	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // needRoot skips where mounting is refused: without root, and for root in a container that may not. It skips on a
@@ -20,21 +21,12 @@ func needRoot(t testing.TB) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("claimbench", dir, "tmpfs", 0, ""); err != nil {
-		cannot(t, "mounting is refused: "+err.Error())
+		testenv.Lacks(t, "mounting is refused: "+err.Error())
 	}
 	unmount(t, dir)
 	if runtime.NumCPU() < 2 {
-		cannot(t, "contention needs two CPUs")
+		testenv.Lacks(t, "contention needs two CPUs")
 	}
-}
-
-// cannot skips what this machine is not equipped for. With CLAIMBENCH_NO_SKIP set it has to be, and fails.
-func cannot(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
 }
 
 // mountAt mounts for the length of the test.
@@ -84,7 +76,7 @@ func newShare(t testing.TB, size string, mounts int, faults string) (s *faultfs.
 	t.Helper()
 	needRoot(t)
 	if _, err := os.Stat("/dev/fuse"); err != nil {
-		cannot(t, err.Error())
+		testenv.Lacks(t, err.Error())
 	}
 	planted, err := faultfs.Parse(faults)
 	if err != nil {

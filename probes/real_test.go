@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/museum"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // The filesystems of the kernel keep all promises: here nothing but holds may come out.
@@ -88,7 +89,7 @@ func newLoop(t testing.TB, fstype, pkg string, size int64, options ...string) st
 		t.Fatal(err)
 	}
 	if _, err := exec.LookPath("mkfs." + fstype); err != nil {
-		cannot(t, fmt.Sprintf("%v: install the package %s", err, pkg))
+		testenv.Lacks(t, fmt.Sprintf("%v: install the package %s", err, pkg))
 	}
 	mkfs := append(append([]string{"mkfs." + fstype}, options...), "-q", image)
 	for _, args := range [][]string{mkfs, {"mount", "-o", "loop", "-t", fstype, image, dir}} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/claimbench/claimbench/internal/report"
 	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 var rewrite = flag.Bool("rewrite", false, "render the tables again")
@@ -23,7 +24,7 @@ func TestPublishedResultsAreValidAndTheirTablesAreRenderedFromThem(t *testing.T)
 		if err := report.Markdown(&table, []*result.File{f.File}); err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 		}
-		rendered(t, f.Name+".md", table.Bytes())
+		testenv.Rendered(t, f.Name+".md", table.Bytes(), *rewrite)
 	}
 }
 
@@ -32,7 +33,7 @@ func TestTheReadmeIsRenderedFromAllResults(t *testing.T) {
 	if err := report.Overview(&page, published(t)); err != nil {
 		t.Fatal(err)
 	}
-	rendered(t, "README.md", page.Bytes())
+	testenv.Rendered(t, "README.md", page.Bytes(), *rewrite)
 }
 
 // TestTheFortyTableOfTheReadmeIsThatOfTheResult compares what stands between the two marks of the project's README.
@@ -47,16 +48,7 @@ func TestTheFortyTableOfTheReadmeIsThatOfTheResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	const readme, begin, end = "../README.md", "<!-- begin: forty, rendered by go test ./results -rewrite -->\n", "<!-- end: forty -->"
-	page, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(page), begin)
-	_, after, also := strings.Cut(rest, end)
-	if !ok || !also {
-		t.Fatalf("%s has no place for the table, between %q and %q", readme, begin, end)
-	}
-	rendered(t, readme, []byte(before+begin+"```\n"+strings.TrimSpace(table.String())+"\n```\n"+end+after))
+	testenv.RenderedBetween(t, readme, begin, end, "```\n"+strings.TrimSpace(table.String())+"\n```\n", *rewrite)
 }
 
 // published is every result in this directory, by its name without .json.
@@ -84,16 +76,4 @@ func published(t *testing.T) []report.Named {
 		files = append(files, report.Named{Name: strings.TrimSuffix(path, ".json"), File: f})
 	}
 	return files
-}
-
-func rendered(t *testing.T, path string, want []byte) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Error(err)
-		}
-	}
-	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what its results render to (%v); go test ./results -rewrite", path, err)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -62,18 +63,15 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return usage(err)
 	}
-	swept, err := faultfs.Sweep() // of an earlier run that was killed
-	for _, at := range swept {
-		fmt.Fprintln(cmd.ErrOrStderr(), "unmounted, its process is dead: "+at)
-	}
-	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), err)
+	if os.Getenv(ownMounts) == "" {
+		sweep(cmd.ErrOrStderr())
 	}
 	if ran, err := inOwnMounts(cmd, f.args()); ran {
 		return err
 	}
 	var old *calibrate.File
 	if f.keep != "" {
+		var err error
 		if old, err = calibrate.Load(f.keep); err != nil {
 			return usage(fmt.Errorf("--keep: %w", err))
 		}
@@ -102,6 +100,17 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 		return &statusError{status: status}
 	}
 	return nil
+}
+
+// sweep unmounts what an earlier run that was killed has left, and says so.
+func sweep(w io.Writer) {
+	swept, err := faultfs.Sweep()
+	for _, at := range swept {
+		fmt.Fprintln(w, "unmounted, its process is dead: "+at)
+	}
+	if err != nil {
+		fmt.Fprintln(w, err)
+	}
 }
 
 func keepFrom(file, old *calibrate.File, parts []string, name string) error {

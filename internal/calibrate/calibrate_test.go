@@ -17,6 +17,7 @@ import (
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
 	"github.com/claimbench/claimbench/internal/survey"
+	"github.com/claimbench/claimbench/internal/testenv"
 	"github.com/claimbench/claimbench/probes"
 )
 
@@ -51,13 +52,8 @@ var few = []museum.Exhibit{
 // equipped skips where a part cannot be run. With CLAIMBENCH_NO_SKIP set it has to be, and fails.
 func equipped(t *testing.T) {
 	t.Helper()
-	why := missingForFUSE()
-	switch {
-	case why == "":
-	case os.Getenv("CLAIMBENCH_NO_SKIP") != "":
-		t.Fatal(why)
-	default:
-		t.Skip(why)
+	if why := missingForFUSE(); why != "" {
+		testenv.Lacks(t, why)
 	}
 }
 
@@ -168,7 +164,7 @@ func TestAnEscapeIsSeen(t *testing.T) {
 // A probe that races several operations must not have the rounds for each of them.
 func TestThePowerIsVerifiedInAsManyRoundsAsAreClaimed(t *testing.T) {
 	if why := missingForContention(); why != "" {
-		t.Skip(why)
+		testenv.Lacks(t, why)
 	}
 	quick, err := config.Named("quick")
 	if err != nil {
@@ -193,7 +189,7 @@ func TestThePowerIsVerifiedInAsManyRoundsAsAreClaimed(t *testing.T) {
 
 func TestWithoutPrivileges(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become somebody else")
+		testenv.Lacks(t, "needs root, to become somebody else")
 	}
 	dir, err := os.MkdirTemp("", "claimbench-test-")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/claimbench/claimbench/internal/museum"
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
+	"github.com/claimbench/claimbench/internal/testenv"
 	"github.com/claimbench/claimbench/probes"
 )
 
@@ -31,34 +32,13 @@ func TestThePageIsRenderedFromTheFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered(t, path+".md", page)
+	testenv.Rendered(t, path+".md", page, *rewrite)
 	const readme, begin, end = "../../README.md", "<!-- begin: calibration, rendered by make calibrate -->\n", "<!-- end: calibration -->"
 	digest, err := f.digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, also := strings.Cut(rest, end)
-	if !ok || !also {
-		t.Fatalf("%s has no place for the digest, between %q and %q", readme, begin, end)
-	}
-	rendered(t, readme, []byte(before+begin+string(digest)+end+after))
-}
-
-func rendered(t *testing.T, path string, want []byte) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the figures render to (%v); go test ./internal/calibrate -rewrite", path, err)
-	}
+	testenv.RenderedBetween(t, readme, begin, end, string(digest), *rewrite)
 }
 
 func TestTheLeastProbabilityIsFoundWithItsPower(t *testing.T) {

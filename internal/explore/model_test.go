@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // TestModelDoesWhatARealDirectoryDoes draws sequences of operations of two contenders, does them on the model and on
@@ -20,7 +22,7 @@ func TestModelDoesWhatARealDirectoryDoes(t *testing.T) {
 			t.Run(where+" "+about.name, func(t *testing.T) {
 				t.Parallel()
 				if err := syscall.Access(base, 2); err != nil {
-					cannot(t, fmt.Sprintf("write in %s: %v", base, err))
+					testenv.Lacks(t, fmt.Sprintf("write in %s: %v", base, err))
 				}
 				about.check(t, [2]string{base, base})
 			})
@@ -49,15 +51,6 @@ var themes = []theme{
 	{"locks", []Verb{Create, OpenLock, TryLock, Fstat, Close, Unlink, End}, []string{"a", "b"}, nil},
 	{"everything", []Verb{Create, Open, Lstat, Mkdir, Now, WriteAt, Touch, Fstat, Sync, Close, ReadAt, Link, Unlink, Overwrite, Rename, Rmdir, List, OpenLock, TryLock, End},
 		[]string{"a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "e", "e/a", "e/b", "a/x", "d/x/y", "."}, nil},
-}
-
-// cannot skips what this machine is not equipped for. With CLAIMBENCH_NO_SKIP set it has to be, and fails.
-func cannot(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
 }
 
 func (p *twins) actions() map[string]func(*rapid.T) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 // childEnv names what a re-executed test binary does in place of running tests.
@@ -139,11 +141,7 @@ func needRoot(t *testing.T) {
 	if exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "claimbench", "/tmp").Run() == nil {
 		return
 	}
-	const why = "mounts and makes namespaces, which needs root that may"
-	if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
+	testenv.Lacks(t, "mounts and makes namespaces, which needs root that may")
 }
 
 // ownMounts gives the test's goroutine a mount namespace, working directory and thread of its own, so that nothing

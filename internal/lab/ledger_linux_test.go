@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/testenv"
 )
 
 func newLedger(t *testing.T) *Ledger {
 	t.Helper()
 	l, err := NewLedger(t.TempDir(), "test")
 	if err != nil {
-		t.Skip(err) // O_TMPFILE is not everywhere
+		testenv.Lacks(t, err) // O_TMPFILE is not everywhere
 	}
 	return l
 }
@@ -111,7 +113,7 @@ func TestTheProcessGroupOfAnotherLeaderIsLeftAlone(t *testing.T) {
 		sleep, err = filepath.EvalSymlinks(sleep)
 	}
 	if err != nil {
-		t.Skip(err)
+		testenv.Lacks(t, err)
 	}
 	leader := exec.Command("sh", "-c", "sleep 1000 & echo; wait")
 	leader.Env = []string{MarkVariable + "=theirs"}
@@ -179,7 +181,7 @@ func TestWhatAnotherHasMountedInTheScratchDirectoryStays(t *testing.T) {
 	ledgers := t.TempDir()
 	s, err := Make(t.Context(), Target{Name: "x", Disk: &Disk{Type: "tmpfs"}}, Where{Scratch: link, Ledgers: ledgers})
 	if err != nil {
-		t.Skip(err)
+		testenv.Lacks(t, err)
 	}
 	at := filepath.Join(s.Dir, "another's")
 	precious := filepath.Join(at, "precious")
@@ -210,16 +212,11 @@ func TestWhatAnotherHasMountedInTheScratchDirectoryStays(t *testing.T) {
 	}
 }
 
-// What keeps a mount busy is the program that serves it, which unmounts it when it is ended.
-func TestAMountThatItsProgramHasTakenDownIsNotLeftBehind(t *testing.T) {
-	l, at := newLedger(t), t.TempDir()
-	if err := unix.Mount("lab", at, "tmpfs", 0, ""); err != nil {
-		t.Skip(err)
-	}
-	defer unix.Unmount(at, unix.MNT_DETACH)
-	note(t, l, Entry{Kind: kindProcesses, Mark: l.Mark}, Entry{Kind: kindMount, Path: at})
-	cmd := exec.Command("sh", "-c", "trap 'cd /; umount "+at+"; exit' TERM; echo; while :; do sleep 0.1; done")
-	cmd.Dir, cmd.Env = at, append(os.Environ(), MarkVariable+"="+l.Mark)
+// atItsEnd starts a program of the ledger's in a directory, which runs a command when it is ended.
+func atItsEnd(t *testing.T, l *Ledger, dir, command string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "trap '"+command+"; exit' TERM; echo; while :; do sleep 0.1; done")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), MarkVariable+"="+l.Mark)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -227,10 +224,21 @@ func TestAMountThatItsProgramHasTakenDownIsNotLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Wait()
+	t.Cleanup(func() { _ = cmd.Wait() })
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What keeps a mount busy is the program that serves it, which unmounts it when it is ended.
+func TestAMountThatItsProgramHasTakenDownIsNotLeftBehind(t *testing.T) {
+	l, at := newLedger(t), t.TempDir()
+	if err := unix.Mount("lab", at, "tmpfs", 0, ""); err != nil {
+		testenv.Lacks(t, err)
+	}
+	defer unix.Unmount(at, unix.MNT_DETACH)
+	note(t, l, Entry{Kind: kindProcesses, Mark: l.Mark}, Entry{Kind: kindMount, Path: at})
+	atItsEnd(t, l, at, "cd /; umount "+at)
 	if err := l.Undo(); err != nil {
 		t.Error(err)
 	}
@@ -243,26 +251,14 @@ func TestWhatAProgramMountsAtItsEndIsUnmounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unix.Mount("lab", at, "tmpfs", 0, ""); err != nil {
-		t.Skip(err)
+		testenv.Lacks(t, err)
 	}
 	defer unix.Unmount(at, unix.MNT_DETACH)
 	if err := unix.Unmount(at, 0); err != nil {
 		t.Fatal(err)
 	}
 	note(t, l, Entry{Kind: kindDir, Path: dir}, Entry{Kind: kindProcesses, Mark: l.Mark}, Entry{Kind: kindMount, Path: at})
-	cmd := exec.Command("sh", "-c", "trap 'mount -t tmpfs lab "+at+"; exit' TERM; echo; while :; do sleep 0.1; done")
-	cmd.Env = append(os.Environ(), MarkVariable+"="+l.Mark)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	atItsEnd(t, l, "", "mount -t tmpfs lab "+at)
 	if err := l.Undo(); err != nil {
 		t.Error(err)
 	}

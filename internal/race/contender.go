@@ -150,14 +150,8 @@ func (c *contender) step(op *Op, j *job) {
 }
 
 func (c *contender) race(op *Op, j *job) {
-	e := c.env
-	e.N, e.Arg, e.Made = int(j.n), j.arg, false
-	var opened unix.Errno
-	if op.Open != nil {
-		e.at(j.first, j.phase == Cold)
-		opened = op.Open(e)
-	}
-	run := newRunner(c.sh, e.ID, j)
+	opened := c.open(op, j)
+	run := newRunner(c.sh, c.env.ID, j)
 	if c.rounds(op, j, &run, opened) {
 		c.sweep(j, func(i int) { c.lookAfter(op, &c.sh.after[i]) })
 		if run.arrive(uint32(j.rounds + 2)) { // nobody removes anything while another still looks
@@ -165,8 +159,19 @@ func (c *contender) race(op *Op, j *job) {
 		}
 	}
 	if op.Close != nil {
-		op.Close(e)
+		op.Close(c.env)
 	}
+}
+
+// open is the beginning of a batch.
+func (c *contender) open(op *Op, j *job) unix.Errno {
+	e := c.env
+	e.N, e.Arg, e.Made = int(j.n), j.arg, false
+	if op.Open == nil {
+		return 0
+	}
+	e.at(j.first, j.phase == Cold)
+	return op.Open(e)
 }
 
 // rounds runs the batch, and reports whether it came to its end.

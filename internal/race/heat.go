@@ -93,15 +93,8 @@ func (l *Line) part(ctx context.Context, kind jobKind) error {
 func (c *contender) heat(op *Op, j *job) {
 	// Without it the kernel may be 50 µs late (prctl(2)); where it refuses, contention suffers and nothing else.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	e := c.env
-	e.N, e.Arg, e.Made = int(j.n), j.arg, false
-	var opened unix.Errno
-	if op.Open != nil {
-		e.at(j.first, j.phase == Cold)
-		opened = op.Open(e)
-	}
-	if !c.allRounds(op, j, opened) && op.Close != nil {
-		op.Close(e) // of a heat that is given up nobody asks for the rest
+	if !c.allRounds(op, j, c.open(op, j)) && op.Close != nil {
+		op.Close(c.env) // of a heat that is given up nobody asks for the rest
 	}
 }
 

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/claimbench/claimbench/internal/config"
 	"github.com/claimbench/claimbench/internal/faultfs"
+	"github.com/claimbench/claimbench/internal/faultfs/faultfstest"
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/result"
 )
@@ -34,40 +33,13 @@ func TestACallThatDoesNotComeBackIsLeftBehind(t *testing.T) {
 }
 
 // mounted mounts a share of a tmpfs, with faults of these kinds, so many times.
-func mounted(t *testing.T, mounts int, kinds ...faultfs.Kind) (routes []string) {
+func mounted(t *testing.T, mounts int, kinds ...faultfs.Kind) []string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("claimbench", dir, "tmpfs", 0, ""); err != nil {
-		if os.Getenv("CLAIMBENCH_NO_SKIP") != "" {
-			t.Fatal(err)
-		}
-		t.Skipf("mounting is refused: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	share, err := faultfs.New(dir, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := share.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	var faults []faultfs.Fault
 	for _, k := range kinds {
-		share.Plant(k.New())
+		faults = append(faults, k.New())
 	}
-	for range mounts {
-		at := t.TempDir()
-		if err := share.Mount(at); err != nil {
-			t.Fatal(err)
-		}
-		routes = append(routes, at)
-	}
-	return routes
+	return faultfstest.Mount(t, "", mounts, faults...)
 }
 
 // hanging mounts a filesystem of which one operation never comes back.
