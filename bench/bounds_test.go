@@ -64,13 +64,13 @@ func TestTheBudgetEndsEveryWorkload(t *testing.T) {
 
 // What takes long is not hung as long as it gets on.
 func TestContendersThatGetOnAreNotHung(t *testing.T) {
-	l := lineThat(t, race.Config{Contenders: 4, HangAfter: 300 * time.Millisecond}, t.TempDir())
+	l := lineThat(t, race.Config{Contenders: 4, HangAfter: time.Second}, t.TempDir())
 	b := newBencher(t, Options{Line: l})
 	o := b.order("excl", b.newDir(), 1)
 	if err := b.abandon(0, o); err != nil {
 		t.Fatal(err)
 	}
-	o.Patience = int64(time.Second)
+	o.Patience = int64(3 * time.Second)
 	r := b.row("storm", "excl", "", 4, 1)
 	if judged, err := b.trial(r, 4, o); err != nil || !judged || r.Missed != 1 {
 		t.Errorf("%v: %v", err, r.Voided)

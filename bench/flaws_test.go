@@ -123,7 +123,7 @@ func TestATrialThatShowsNothingIsVoid(t *testing.T) {
 
 // A claim that does not expire refuses the victim, whatever step it was to die before: that is no end of the steps.
 func TestAVictimThatIsRefusedIsNoEndOfTheSteps(t *testing.T) {
-	b := newBencher(t, Options{Line: lineIn(t, 4, t.TempDir()), TTL: 50 * time.Millisecond})
+	b := newBencher(t, Options{Line: lineIn(t, 4, t.TempDir()), TTL: 500 * time.Millisecond})
 	if err := b.dyingTakingOver("excl"); err != nil {
 		t.Fatal(err)
 	}

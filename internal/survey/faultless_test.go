@@ -18,7 +18,7 @@ func TestASurveyThroughTwoMountsOfAShareWithoutFaultsHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Probes = []string{"excl-create", "mkdir", "link", "flock", "rename-replace"}
-	c.Workloads, c.ProbeTime, c.Rounds = nil, 3*time.Second, 400
+	c.Workloads, c.Budget, c.ProbeTime, c.Rounds = nil, 5*time.Minute, time.Minute, 400
 	f, err := Run(t.Context(), Options{Targets: [][]string{mounted(t, 2)}, Config: c, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
