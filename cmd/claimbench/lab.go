@@ -18,6 +18,7 @@ import (
 
 	"github.com/claimbench/claimbench/configs"
 	"github.com/claimbench/claimbench/internal/lab"
+	"github.com/claimbench/claimbench/internal/survey"
 )
 
 // labFlags are the flags of all lab commands.
@@ -28,6 +29,7 @@ type labFlags struct {
 	config  string
 	out     string
 	quick   bool
+	hide    bool
 	guests  int
 }
 
@@ -91,6 +93,7 @@ func (f *labFlags) runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.out, "out", "lab-results", "directory of the result files and logs")
 	cmd.Flags().StringVar(&f.config, "config", "", "a YAML file of settings for the surveys, instead of each target's own")
 	cmd.Flags().IntVar(&f.guests, "guests", max(1, runtime.NumCPU()), "User-mode Linux machines at the same time; each keeps a CPU busy")
+	cmd.Flags().BoolVar(&f.hide, "anonymize", false, "leave host names, paths and addresses out of the results")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "the selection for every day")
 	return cmd
 }
@@ -109,6 +112,7 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 	w := cmd.ErrOrStderr()
 	r := lab.Run{
 		Targets: chosen, Where: f.where(), Guests: f.guests, Out: f.out, Settings: f.settings,
+		Tool: survey.Tool(version), BuiltIn: f.targets == "" && f.config == "", Hide: f.hide,
 		Begin: func(t lab.Target) { fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
 		End: func(t lab.Target, o lab.Outcome) {
 			for _, u := range o.Unproven {
@@ -147,7 +151,7 @@ func cmpErr(a, b error) error {
 }
 
 func outcome(o lab.Outcome) string {
-	if o.File == nil {
+	if len(o.File.Targets) == 0 {
 		return "refused, as expected"
 	}
 	return o.File.Targets[0].Sentence

@@ -74,6 +74,20 @@ func isProtocol(name string) bool {
 	return slices.ContainsFunc(engine.Protocols, func(s engine.Spec) bool { return s.Name == name })
 }
 
+// CompareFile is Compare for the whole result of a survey, which must be of this target alone, or of none if the routes
+// had to be refused.
+func (t *Target) CompareFile(f *result.File) (deviations, unproven []string) {
+	switch {
+	case t.Refuse != "" && len(f.Targets) == 0 && strings.Contains(f.Incomplete, t.Refuse):
+		return nil, nil
+	case t.Refuse != "" && len(f.Targets) > 0:
+		return []string{fmt.Sprintf("%s: expected that the survey refuses the routes (%s), but it surveyed them", t.Name, t.Refuse)}, nil
+	case len(f.Targets) != 1:
+		return []string{fmt.Sprintf("%s: expected one target, found %d: %s", t.Name, len(f.Targets), f.Incomplete)}, nil
+	}
+	return t.Compare(&f.Targets[0], slices.Contains(f.Conditions, "probes="))
+}
+
 // Compare gives the differences between what was found and what is expected, in both directions, a line each. Deviations
 // are verdicts that are not the expected ones; unproven is what this run had too little evidence for. A promise that the
 // target does not name is expected to hold, and so to be tested; a protocol that it does not name may be anything. all

@@ -3,14 +3,13 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/result"
 )
 
@@ -21,6 +20,9 @@ type Run struct {
 	Where    Where
 	Guests   int                               // at the same time
 	Out      string                            // the directory of the results
+	Tool     result.Tool                       // this program
+	BuiltIn  bool                              // targets and settings are the built-in ones: a target's name is enough to repeat its result
+	Hide     bool                              // host names, paths and addresses are left out of the results
 	Settings func(name string) ([]byte, error) // the YAML of a survey, by its name in a target
 	Begin    func(t Target)                    // a target's turn has come
 	End      func(t Target, outcome Outcome)   // it is over
@@ -96,34 +98,42 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 	if o.Err == nil && len(o.File.Targets) != 1 {
 		o.File, o.Err = nil, errors.New("the survey has not surveyed the target; see its log")
 	}
-	if t.Refuse != "" {
-		o.refused(t)
-	} else if o.Err == nil {
-		o.judge(t)
+	if t.Refuse != "" && o.Err != nil && strings.Contains(o.Err.Error(), t.Refuse) {
+		o.File, o.Err = r.refusal(t)
 	}
 	if o.File != nil && o.Err == nil {
-		o.Saved = filepath.Join(r.Out, t.Name+".json")
-		o.Err = o.File.Save(o.Saved)
+		o.Err = r.judge(t, &o)
 	}
 	r.keepLogs(s)
 	o.Err = errors.Join(o.Err, s.TakeDown())
 	return o
 }
 
-// judge compares what was found with what is expected.
-func (o *Outcome) judge(t Target) {
-	o.File.Targets[0].Name = t.Name
-	o.Deviations, o.Unproven = t.Compare(&o.File.Targets[0], slices.Contains(o.File.Conditions, "probes="))
+// judge compares what was found with what is expected, and saves it.
+func (r *Run) judge(t Target, o *Outcome) error {
+	for i := range o.File.Targets {
+		o.File.Targets[i].Name = t.Name
+	}
+	if r.BuiltIn {
+		o.File.Lab = t.Name
+	}
+	if o.Deviations, o.Unproven = t.CompareFile(o.File); r.Hide {
+		o.File.Anonymize()
+	}
+	o.Saved = filepath.Join(r.Out, t.Name+".json")
+	return o.File.Save(o.Saved)
 }
 
-// refused is the outcome of a target whose routes the survey must refuse.
-func (o *Outcome) refused(t Target) {
-	switch {
-	case o.Err == nil:
-		o.Deviations = []string{fmt.Sprintf("%s: expected that the survey refuses the routes (%s), but it surveyed them", t.Name, t.Refuse)}
-	case strings.Contains(o.Err.Error(), t.Refuse):
-		o.Err = nil
+// refusal is the result of a survey that has refused the routes: that, and where. Of a guest nothing else is known.
+func (r *Run) refusal(t Target) (*result.File, error) {
+	host, err := facts.ReadHost()
+	if t.UML != nil {
+		host = result.Host{OS: host.OS, Arch: host.Arch, Virtualization: "uml"}
 	}
+	return &result.File{
+		Schema: result.Schema, Tool: r.Tool, Started: time.Now().UTC(), Host: host, Targets: []result.Target{},
+		Incomplete: "the survey has refused the routes: one of them " + t.Refuse,
+	}, err
 }
 
 // keepLogs saves what the survey and the guest said beside the result.

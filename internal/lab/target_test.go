@@ -128,3 +128,28 @@ func TestDeviationsGoBothWays(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func TestAResultIsComparedWhole(t *testing.T) {
+	refused := &result.File{Incomplete: "the survey has refused the routes: one of them is elsewhere"}
+	surveyed := &result.File{Targets: []result.Target{{Scope: result.ScopeMount}}}
+	for _, test := range []struct {
+		target Target
+		file   *result.File
+		want   string
+	}{
+		{Target{Name: "x", Refuse: "is elsewhere"}, refused, ""},
+		{Target{Name: "x", Refuse: "is not there"}, refused, "x: expected one target, found 0: the survey has refused the routes: one of them is elsewhere"},
+		{Target{Name: "x", Refuse: "is elsewhere"}, surveyed, "x: expected that the survey refuses the routes (is elsewhere), but it surveyed them"},
+		{Target{Name: "x", Scope: result.ScopeMount}, surveyed, ""},
+		{Target{Name: "x", Scope: result.ScopeMount}, refused, "x: expected one target, found 0: " + refused.Incomplete},
+	} {
+		if got, _ := test.target.CompareFile(test.file); strings.Join(got, "\n") != test.want {
+			t.Errorf("%v, %+v: %q, want %q", test.target, test.file, got, test.want)
+		}
+	}
+	surveyed.Conditions = []string{"probes="}
+	target := Target{Name: "x", Scope: result.ScopeMount}
+	if got, _ := target.CompareFile(surveyed); len(got) < 20 || got[0] != "x: excl-create: expected holds, not tested" {
+		t.Errorf("%q", got)
+	}
+}

@@ -271,8 +271,11 @@ func TestEveryTableReturnsTheErrorOfItsWriter(t *testing.T) {
 			t.Errorf("compare %s: error %v", f.Name, err)
 		}
 	}
-	if err := Overview(full{}, files); !errors.Is(err, errFull) {
+	if err := Overview(full{}, []Published{{Named: files[0]}}, nil); !errors.Is(err, errFull) {
 		t.Errorf("overview: error %v", err)
+	}
+	if err := MarkdownPublished(full{}, &Published{Named: files[0]}); !errors.Is(err, errFull) {
+		t.Errorf("page: error %v", err)
 	}
 }
 

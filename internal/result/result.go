@@ -18,6 +18,7 @@ type File struct {
 	Started    time.Time `json:"started"`
 	DurationS  float64   `json:"duration_s"`
 	Seed       uint64    `json:"seed"`
+	Lab        string    `json:"lab,omitempty"`        // the target that "claimbench lab run" made for it, to be repeated by this name
 	Incomplete string    `json:"incomplete,omitempty"` // why the survey ended early; empty when it did not
 	Conditions []string  `json:"conditions,omitempty"` // the settings the survey ran under, as key=value
 	Host       Host      `json:"host"`

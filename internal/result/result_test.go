@@ -44,6 +44,31 @@ func TestSavingAgainChangesNoByte(t *testing.T) {
 	}
 }
 
+func TestAnEventIsOneLine(t *testing.T) {
+	f := minimal()
+	f.Host.OS = "a {\"b\": [c]}, d"
+	f.Targets = []Target{{Name: "{x}", Scope: ScopeMount, Routes: []Route{}, Findings: []Finding{{
+		Promise: "mkdir", Verdict: Broken, Scope: ScopeMount,
+		Violated: []Round{{Operation: "mkdir", Events: []Event{{Contender: 1, Errno: "EEXIST"}, {Contender: 2}}}},
+	}}}}
+	data := encode(t, f)
+	for _, want := range []string{
+		"\n                {\"contender\": 1, \"route\": 0, \"cpu\": 0, \"invoke_ns\": 0, \"return_ns\": 0, \"errno\": \"EEXIST\"},\n",
+		"\n    \"os\": \"a {\\\"b\\\": [c]}, d\",\n", "\n      \"name\": \"{x}\",\n",
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("%q is not in\n%s", want, data)
+		}
+	}
+	again, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f, again); diff != "" {
+		t.Errorf("(-saved +loaded):\n%s", diff)
+	}
+}
+
 func TestUnknownMembersAreKeptAtEveryLevel(t *testing.T) {
 	doc := parse(t, encode(t, filled()))
 	if n := addLater(doc); n < len(structs()) {

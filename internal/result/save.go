@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,17 +14,63 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Encode is the file as it is saved: indented JSON, the same bytes for the same content. A file that breaks
-// its own rules (no verdict, a NaN) is an error. Bytes that are not UTF-8, which a path may have, become U+FFFD.
+// Encode is the file as it is saved: indented JSON, an event a line, the same bytes for the same content. A file that
+// breaks its own rules (no verdict, a NaN) is an error. Bytes that are not UTF-8, which a path may have, become U+FFFD.
 func (f *File) Encode() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(f, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
+	data, err := json.Marshal(f, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil, err
 	}
-	return append(data, '\n'), nil
+	var out bytes.Buffer
+	if err := layOut(&out, data, "\n"); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// layOut indents a value, but what nothing is nested in is one line: a file is events for the most part, and spaces
+// would be half of it. newline is a line feed and the indentation.
+func layOut(out *bytes.Buffer, v jsontext.Value, newline string) error {
+	nests := v.Kind() == jsontext.KindBeginObject || v.Kind() == jsontext.KindBeginArray
+	if !nests || !bytes.ContainsAny(v[1:], "{[") { // one in a string costs some lines, and no more
+		if err := v.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true)); err != nil {
+			return err
+		}
+		out.Write(v)
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	end := jsontext.KindEndArray
+	if v.Kind() == jsontext.KindBeginObject {
+		end = jsontext.KindEndObject
+	}
+	out.WriteByte(v[0])
+	for i := 0; dec.PeekKind() != end; i++ {
+		inner, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		switch {
+		case end == jsontext.KindEndObject && i%2 == 1: // a value, behind its name
+			out.WriteString(": ")
+		case i > 0:
+			out.WriteString("," + newline + "  ")
+		default:
+			out.WriteString(newline + "  ")
+		}
+		if err := layOut(out, inner.Clone(), newline+"  "); err != nil {
+			return err
+		}
+	}
+	out.WriteString(newline + string(rune(end)))
+	return nil
 }
 
 // Save replaces the file at path, or the file that path links to, whole or not at all, and makes it durable.

@@ -1,0 +1,66 @@
+package lab
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/claimbench/claimbench/internal/result"
+)
+
+func TestAResultSaysWhichTargetItIsOf(t *testing.T) {
+	target := Target{Name: "two-mounts", Scope: result.ScopeMount}
+	for _, test := range []struct {
+		builtIn, hide bool
+		want          string
+	}{
+		{true, false, "two-mounts"},
+		{true, true, "two-mounts"},
+		{false, false, ""}, // nobody else has this target, or these settings
+	} {
+		r := Run{BuiltIn: test.builtIn, Hide: test.hide, Out: t.TempDir()}
+		o := Outcome{File: &result.File{Schema: result.Schema, Host: result.Host{Name: "vm7"}, Targets: []result.Target{
+			{Name: "/srv/a", Scope: result.ScopeProcess, Routes: []result.Route{{Path: "/srv/a"}}, Findings: []result.Finding{}},
+		}}}
+		if err := r.judge(target, &o); err != nil {
+			t.Fatal(err)
+		}
+		f, err := result.Load(filepath.Join(r.Out, "two-mounts.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Lab != test.want || f.Targets[0].Name != target.Name {
+			t.Errorf("lab %q, target %q; want %q, %q", f.Lab, f.Targets[0].Name, test.want, target.Name)
+		}
+		if hidden := f.Host.Name != "vm7" && !strings.Contains(f.Targets[0].Routes[0].Path, "srv"); hidden != test.hide {
+			t.Errorf("anonymized: %v, want %v: %s, %s", hidden, test.hide, f.Host.Name, f.Targets[0].Routes[0].Path)
+		}
+		if len(o.Deviations) != 1 {
+			t.Errorf("deviations: %q, want that of the scope", o.Deviations)
+		}
+	}
+}
+
+func TestARefusalIsAResult(t *testing.T) {
+	for _, target := range []Target{{Name: "x", Refuse: "is elsewhere"}, {Name: "y", Refuse: "is elsewhere", UML: &UML{}}} {
+		r := Run{Out: t.TempDir(), BuiltIn: true, Tool: result.Tool{Version: "v1", Go: "go1"}}
+		var o Outcome
+		var err error
+		if o.File, err = r.refusal(target); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.judge(target, &o); err != nil {
+			t.Fatal(err)
+		}
+		data, err := o.File.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := result.Validate(data); err != nil || len(o.Deviations) > 0 || o.File.Lab != target.Name {
+			t.Errorf("%v, %q, %q", err, o.Deviations, o.File.Lab)
+		}
+		if known := o.File.Host.Kernel != ""; known != (target.UML == nil) {
+			t.Errorf("%s: kernel %q", target.Name, o.File.Host.Kernel)
+		}
+	}
+}
