@@ -107,11 +107,11 @@ func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven [
 	return deviations, unproven
 }
 
-// expected are the names of all that must come out: of the promises, but for those that only a disposable target is
-// tested for, and of what the target names.
+// expected are the names of all that must come out: of the promises, those that only a disposable target is tested for if
+// it is one, and of what the target names.
 func (t *Target) expected() (names []string) {
 	for _, p := range probes.All {
-		if _, named := t.Expect[p.Name]; named || !p.Disposable {
+		if _, named := t.Expect[p.Name]; named || t.Disposable || !p.Disposable {
 			names = append(names, p.Name)
 		}
 	}

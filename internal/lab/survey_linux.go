@@ -2,11 +2,13 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +21,9 @@ import (
 // here as in a guest.
 func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, error) {
 	file := filepath.Join(s.Dir, configName)
+	if s.Target.Disposable {
+		settings = append(slices.Clone(settings), fmt.Sprintf("\ndisposable: [%q]\n", s.Routes[0])...)
+	}
 	if err := os.WriteFile(file, settings, 0o644); err != nil {
 		return nil, err
 	}
@@ -29,14 +34,34 @@ func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, erro
 	// A survey keeps to its budget, but for what the last workload takes and for removing names.
 	limit := 2*c.Budget + 5*time.Minute
 	if s.Target.UML != nil {
-		err = s.surveyUML(ctx, surveyArgs(guestDir), limit)
+		err = s.surveyUML(ctx, append(surveyArgs(guestDir), s.Target.UML.surveyArgs()...), limit)
 	} else {
 		err = s.surveyHere(ctx, limit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return result.Load(filepath.Join(s.Dir, resultName))
+	f, err := result.Load(filepath.Join(s.Dir, resultName))
+	if err != nil || s.Target.UML == nil || len(s.Target.UML.Faults) == 0 {
+		return f, err
+	}
+	return f, s.mark(f)
+}
+
+// mark reads what the guest has written down about its faults.
+func (s *Stand) mark(f *result.File) error {
+	data, err := os.ReadFile(filepath.Join(s.Dir, faultTimes))
+	if err != nil {
+		return err
+	}
+	var faults []result.Fault
+	if err := json.Unmarshal(data, &faults); err != nil {
+		return fmt.Errorf("%s: %w", faultTimes, err)
+	}
+	for i := range f.Targets {
+		mark(&f.Targets[i], faults)
+	}
+	return nil
 }
 
 func surveyArgs(dir string) []string {

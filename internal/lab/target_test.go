@@ -69,6 +69,7 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 		head: "nothing would be made",
 		head + "disk: {type: tmpfs}\nbind: true\noverlay: {kind: one}\n":            "more than one of overlay",
 		head + "overlay: {kind: two}\n":                                             `kind "two" is none`,
+		head + "bind: true\ndisposable: true\n":                                     "only a disk without a layer",
 		head + "fuse: {mounts: 1}\n":                                                "expected a mount command",
 		head + "uml: {server: nfs, mounts: 1, clients: 2}\n":                        "clients must not be more",
 		head + "uml: {server: afs, mounts: 1}\n":                                    `server "afs" is none`,
@@ -83,6 +84,16 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 		_, err := loadOne(fstest.MapFS{"a.yaml": {Data: []byte(content)}}, "a.yaml")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "a.yaml: ") {
 			t.Errorf("%q: %v, want %s", content, err, want)
+		}
+	}
+}
+
+// A disposable target has to be tested for what takes all its space, even if it does not name it.
+func TestADisposableTargetIsExpectedToBeFilled(t *testing.T) {
+	for _, disposable := range []bool{false, true} {
+		target := Target{Disposable: disposable}
+		if got := slices.Contains(target.expected(), "full-disk"); got != disposable {
+			t.Errorf("disposable %v: %v", disposable, got)
 		}
 	}
 }

@@ -59,6 +59,14 @@ func (u *UML) validateFaults() error {
 	return nil
 }
 
+// surveyArgs are arguments of a survey whose trials are to be marked.
+func (u *UML) surveyArgs() []string {
+	if len(u.Faults) == 0 {
+		return nil
+	}
+	return []string{"--trial-times"}
+}
+
 func (u *UML) clients() int { return max(1, u.Clients) }
 
 func (u *UML) needs() map[string]string {
@@ -87,6 +95,7 @@ const (
 	resultName  = "result.json"
 	surveyLog   = "survey.log"
 	faultLog    = "faults.log" // what went wrong on purpose, and when
+	faultTimes  = "faults.json"
 	configName  = "survey.yaml"
 )
 
