@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
@@ -65,28 +65,25 @@ func (p *plan) misbehave() (*trouble, error) {
 	return t, nil
 }
 
-// netem delays or loses what the server sends to its clients; nothing ends that.
+// netem delays or loses what the server sends to its clients; without arguments it does neither.
 func (t *trouble) netem(how string) error {
 	batch := ""
 	for n := 1; n <= t.p.UML.clients(); n++ {
-		if how == "" {
-			batch += fmt.Sprintf("qdisc del dev v%d root\n", n)
-		} else {
-			batch += fmt.Sprintf("qdisc replace dev v%d root netem%s\n", n, how)
-		}
+		batch += fmt.Sprintf(`qdisc replace dev v%d root netem limit 10000%s\n`, n, how)
 	}
-	return guestRun("printf '" + strings.ReplaceAll(batch, "\n", `\n`) + "' | tc -batch -")
+	return guestRun("printf '" + batch + "' | tc -batch -")
 }
 
-// recur lets the recurring faults happen until stop is closed, each at its own pace.
+// recur lets the recurring faults happen until stop is closed, each at its own pace. Where a guest takes its time to begin
+// and to end one, the next comes later: what is between two faults has to show that everything recovers.
 func (t *trouble) recur(stop <-chan struct{}) {
 	for _, f := range t.recurring {
 		go func() {
-			for tick := time.NewTicker(f.Every); ; {
+			for {
 				select {
 				case <-stop:
 					return
-				case <-tick.C:
+				case <-time.After(f.Every - f.For):
 				}
 				over := t.begins(f)
 				if err := t.happen(f); err != nil {
@@ -142,14 +139,23 @@ func fill() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
-		return err
+	// Others may take some of what is left in the meantime, and then nothing is given.
+	for size := int64(0); ; {
+		var st unix.Statfs_t
+		if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+			return err
+		}
+		if st.Bavail == 0 {
+			return nil
+		}
+		more := int64(st.Bavail) * st.Bsize
+		switch err := unix.Fallocate(int(f.Fd()), 0, size, more); {
+		case err == nil:
+			size += more
+		case !errors.Is(err, unix.ENOSPC):
+			return fmt.Errorf("fallocate %d blocks: %w", st.Bavail, err)
+		}
 	}
-	if err := unix.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize); err != nil {
-		return fmt.Errorf("fallocate %d blocks: %w", st.Bavail, err)
-	}
-	return nil
 }
 
 // begins notes that a fault begins, and returns a function that notes its end.
@@ -173,7 +179,7 @@ func (t *trouble) resent() {
 	if t.p.UML.Server != "nfs" {
 		return
 	}
-	const ask = `awk '$1 ~ /:$/ && $3 > $2 && NF > 7 {printf "%s%d ", $1, $3-$2}' /proc/self/mountstats; grep ^rc /proc/net/rpc/nfsd`
+	const ask = `awk '$1 ~ /^[A-Z_]+:$/ && $3 > $2 && NF > 7 {printf "%s%d ", $1, $3-$2}' /proc/self/mountstats; grep ^rc /proc/net/rpc/nfsd`
 	out, err := exec.Command("/bin/sh", "-c", ask).Output()
 	t.note("sent again: " + strings.TrimSpace(string(out)))
 	if err != nil {
