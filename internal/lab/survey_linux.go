@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -34,7 +35,7 @@ func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, erro
 	// A survey keeps to its budget, but for what the last workload takes and for removing names.
 	limit := 2*c.Budget + 5*time.Minute
 	if s.Target.UML != nil {
-		err = s.surveyUML(ctx, append(surveyArgs(guestDir), s.Target.UML.surveyArgs()...), limit)
+		err = s.surveyUML(ctx, s.surveyArgs(guestDir), limit)
 	} else {
 		err = s.surveyHere(ctx, limit)
 	}
@@ -64,14 +65,21 @@ func (s *Stand) mark(f *result.File) error {
 	return nil
 }
 
-func surveyArgs(dir string) []string {
-	return []string{"survey", "--config", filepath.Join(dir, configName), "--out", filepath.Join(dir, resultName)}
+func (s *Stand) surveyArgs(dir string) []string {
+	args := []string{"survey", "--config", filepath.Join(dir, configName), "--out", filepath.Join(dir, resultName)}
+	if u := s.Target.UML; u != nil && len(u.Faults) > 0 {
+		args = append(args, "--trial-times")
+	}
+	if len(s.Target.Protocols) > 0 {
+		args = append(args, "--protocol", strings.Join(s.Target.Protocols, ","))
+	}
+	return args
 }
 
 func (s *Stand) surveyHere(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	args := append([]string{"/proc/self/exe"}, surveyArgs(s.Dir)...)
+	args := append([]string{"/proc/self/exe"}, s.surveyArgs(s.Dir)...)
 	args = append(args, s.Routes[0])
 	for _, r := range s.Routes[1:] {
 		args = append(args, "--route", s.Routes[0]+"="+r)

@@ -33,11 +33,12 @@ type Target struct {
 
 	Disposable bool `yaml:"disposable"` // it may be filled: the survey runs the probes that only such a target is tested for
 
-	Survey string                 `yaml:"survey"` // settings, by the name of a file in surveys/; "" is local
-	Scope  result.Scope           `yaml:"scope"`  // that the survey must find
-	Refuse string                 `yaml:"refuse"` // the survey must refuse the routes, with these words
-	Expect map[string]Expectation `yaml:"expect"` // of promises and protocols; a promise that is not here holds
-	Claims map[string]string      `yaml:"claims"` // what a manual says of a promise
+	Survey    string                 `yaml:"survey"`    // settings, by the name of a file in surveys/; "" is local
+	Protocols []string               `yaml:"protocols"` // of the workloads; none is all
+	Scope     result.Scope           `yaml:"scope"`     // that the survey must find
+	Refuse    string                 `yaml:"refuse"`    // the survey must refuse the routes, with these words
+	Expect    map[string]Expectation `yaml:"expect"`    // of promises and protocols; a promise that is not here holds
+	Claims    map[string]string      `yaml:"claims"`    // what a manual says of a promise
 }
 
 // A Disk is a filesystem of the running kernel: on a loop device if it has a mkfs, without a device otherwise.

@@ -59,14 +59,6 @@ func (u *UML) validateFaults() error {
 	return nil
 }
 
-// surveyArgs are arguments of a survey whose trials are to be marked.
-func (u *UML) surveyArgs() []string {
-	if len(u.Faults) == 0 {
-		return nil
-	}
-	return []string{"--trial-times"}
-}
-
 func (u *UML) clients() int { return max(1, u.Clients) }
 
 func (u *UML) needs() map[string]string {
