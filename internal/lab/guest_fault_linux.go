@@ -139,7 +139,7 @@ func fill() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// Others may take some of what is left in the meantime, and then nothing is given.
+	// Others may take some of what is left in the meantime, and then nothing is given; nor is it where a signal comes.
 	for size := int64(0); ; {
 		var st unix.Statfs_t
 		if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -152,7 +152,7 @@ func fill() (err error) {
 		switch err := unix.Fallocate(int(f.Fd()), 0, size, more); {
 		case err == nil:
 			size += more
-		case !errors.Is(err, unix.ENOSPC):
+		case !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EINTR):
 			return fmt.Errorf("fallocate %d blocks: %w", st.Bavail, err)
 		}
 	}
