@@ -14,7 +14,7 @@ import (
 //	loss 2%                       packets to a client get lost
 //	restart 1s every 20s          the server is down for a second
 //	cut 5s every 30s              the last client's cable is out for as long
-//	lost-reply 1s every 5s        what the server sends gets lost for a second; what it is sent arrives
+//	lost-reply 5s every 15s       what the server sends gets lost, what it is sent arrives, and its connections are closed
 //	full 500ms every 3s           the share has no space left for as long
 type Fault struct {
 	Kind    string
@@ -33,7 +33,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s %v", f.Kind, f.For)
 }
 
-const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s every 30s, lost-reply 1s every 5s or full 500ms every 3s"
+const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s every 30s, lost-reply 5s every 15s or full 500ms every 3s"
 
 // recurring are the faults that come and go.
 var recurring = []string{"restart", "cut", "lost-reply", "full"}

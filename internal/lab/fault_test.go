@@ -6,7 +6,7 @@ import (
 )
 
 func TestTheTextFormOfAFaultParsesBack(t *testing.T) {
-	for _, text := range []string{"latency 20ms", "loss 2%", "restart 1s every 20s", "cut 5s every 30s", "lost-reply 1s every 5s", "full 500ms every 3s"} {
+	for _, text := range []string{"latency 20ms", "loss 2%", "restart 1s every 20s", "cut 5s every 30s", "lost-reply 5s every 15s", "full 500ms every 3s"} {
 		f, err := parseFault(text)
 		if err != nil || f.String() != text {
 			t.Errorf("%s: %s, %v", text, f, err)

@@ -114,7 +114,7 @@ func (t *trouble) sides(f Fault) (begin, end func() error) {
 	case "cut":
 		return run(fmt.Sprintf("ip link set v%d nomaster", n)), run(fmt.Sprintf("ip link set v%d master lan", n))
 	case "lost-reply":
-		return func() error { return t.netem(" loss 100%") }, func() error { return t.netem(t.lasting) }
+		return func() error { return t.loseReplies(f.For) }, func() error { return t.netem(t.lasting) }
 	case "full":
 		return fill, func() error { return os.Remove(filler) }
 	}
@@ -128,6 +128,20 @@ func smallShare() error {
 		return fmt.Errorf("make the share small: %w", err)
 	}
 	return nil
+}
+
+// loseReplies begins to lose what the server sends, and a while later has the server close its connections, which it does
+// when its address goes. Otherwise TCP would send the replies again until they arrive. What waits to be sent on a closed
+// connection is dropped after one more try; so the clients, when they hear of the server again, connect and ask again.
+func (t *trouble) loseReplies(d time.Duration) error {
+	if err := os.WriteFile("/proc/sys/net/ipv4/tcp_orphan_retries", []byte("1"), 0); err != nil {
+		return err
+	}
+	if err := t.netem(" loss 100%"); err != nil {
+		return err
+	}
+	time.Sleep(d / 5)
+	return ipBatch("addr del " + guestServer + "/24 dev lan\naddr add " + guestServer + "/24 dev lan\n")
 }
 
 // filler lies beside what the clients make, and takes all the space there is.

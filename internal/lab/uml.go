@@ -52,8 +52,8 @@ func (u *UML) validateFaults() error {
 		if err != nil {
 			return err
 		}
-		if f.Kind == "restart" && u.Server != "nfs" {
-			return fmt.Errorf("fault %q: only nfs servers can be restarted", text)
+		if (f.Kind == "restart" || f.Kind == "lost-reply") && u.Server != "nfs" {
+			return fmt.Errorf("fault %q: only of nfs servers", text)
 		}
 	}
 	return nil
