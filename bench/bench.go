@@ -50,6 +50,7 @@ type Options struct {
 	Protocols []string // none is those that the workload is about
 	Trials    int      // of each protocol; 0 is the workload's own number
 	Full      bool     // the sizes that take minutes
+	Times     bool     // keep when each trial was
 	TTL       time.Duration
 	Until     time.Time // when to begin no other trial; zero is never
 

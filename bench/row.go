@@ -100,6 +100,31 @@ func (r *row) addEach(keys []int, all []attempted) {
 	}
 }
 
+// when keeps the times of one trial, which began with the preparations for it; or of each key, if each is a trial.
+func (r *row) when(keys []int, began int64, all []attempted) {
+	if !r.perKey {
+		r.Times = append(r.Times, during(began, all))
+		return
+	}
+	for _, key := range keys {
+		r.Times = append(r.Times, during(0, slices.DeleteFunc(slices.Clone(all), func(a attempted) bool { return a.Key != key })))
+	}
+}
+
+// during is from the first attempt, if it is not known when the trial began, to the last that is known of any.
+func during(began int64, all []attempted) result.TrialTime {
+	t := result.TrialTime{Begin: began, End: began}
+	for i := range all {
+		a := &all[i]
+		t.Begin = soonest(t.Begin, a.firstInvoke)
+		t.End = max(t.End, a.Invoke, a.Return, a.Ended, a.Done, a.Died, a.left)
+		if a.Done != 0 {
+			t.Done = soonest(t.Done, a.Done)
+		}
+	}
+	return t
+}
+
 // void counts a trial that cannot be judged.
 func (r *row) void(why string) {
 	r.Void++

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/claimbench/claimbench/internal/result"
 )
 
 // took is an execution whose claim took so many nanoseconds.
@@ -27,6 +31,27 @@ func TestRowsCountTrials(t *testing.T) {
 	}
 	if x := b.Counterexample; x.Kind != "duplicate" || x.Trial != 3 || len(x.Attempts) != 2 {
 		t.Errorf("the first duplicate comes before the first missed key: %+v", x)
+	}
+}
+
+// A trial began with the preparations for it, and ended with the last sign of anybody. Where each key is a trial, it
+// began with the first attempt.
+func TestRowsKeepWhenTrialsWere(t *testing.T) {
+	second := ran(1, 12, 13, 22, 40, long)
+	died := ran(0, 50, 51, 0, 0, long)
+	died.Key, died.Died = 1, 70
+	r := newRow("storm", "generations", "")
+	r.when([]int{0, 1}, 3, []attempted{ran(0, 10, 11, 20, 25, long), second, died})
+	r.perKey = true
+	r.when([]int{0, 1}, 3, []attempted{ran(0, 10, 11, 20, 25, long), second, died})
+	begin := func(a attempted) int64 { return a.firstInvoke }
+	want := []result.TrialTime{
+		{Begin: 3, End: 70, Done: 25},
+		{Begin: begin(ran(0, 10, 11, 20, 25, long)), End: 40, Done: 25},
+		{Begin: begin(died), End: 70},
+	}
+	if diff := cmp.Diff(want, r.finish().Times); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -43,6 +43,9 @@ func (b *bencher) conclude(r *row, o order, all []attempted, w *watcher, err err
 	} else {
 		r.add(keysOf(o), all)
 	}
+	if b.Times {
+		r.when(keysOf(o), w.began, all)
+	}
 	return true, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 // A watcher notices what disturbs a trial from outside: a clock that is set, and this process being stopped.
 type watcher struct {
+	began   int64 // by the clock of the records
 	offset  int64 // of the clock of the day from the one of the records
 	stopped chan struct{}
 	seen    chan sighting
@@ -26,8 +27,8 @@ const (
 )
 
 func watch() *watcher {
-	w := &watcher{offset: dayOffset(), stopped: make(chan struct{}), seen: make(chan sighting)}
-	go w.run(race.Now())
+	w := &watcher{began: race.Now(), offset: dayOffset(), stopped: make(chan struct{}), seen: make(chan sighting)}
+	go w.run(w.began)
 	return w
 }
 

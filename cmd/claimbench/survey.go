@@ -42,6 +42,7 @@ type surveyFlags struct {
 	protocols []string
 	trials    int
 	full      bool
+	times     bool
 
 	fleet *fleetFlags // many hosts; nil is this one
 }
@@ -73,6 +74,8 @@ claimbench works inside one directory of its own in each DIR and removes it agai
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, nil) },
 	}
 	f.add(cmd)
+	cmd.Flags().StringSliceVar(&f.protocols, "protocol", nil, "protocols and controls that take part in workloads (default: those that each workload is about)")
+	cmd.Flags().BoolVar(&f.times, "trial-times", false, "keep in the result when each trial of a workload was")
 	return cmd
 }
 
@@ -123,7 +126,7 @@ func (f *surveyFlags) run(cmd *cobra.Command, dirs, names []string) error {
 	}
 	file, runErr := survey.Run(ctx, survey.Options{
 		Targets: targets, Config: c, Version: version, Progress: p.hooks(),
-		Elsewhere: there, BenchOnly: f.workloads != nil, Protocols: f.protocols, Full: f.full, Draw: drawBeside(out, p),
+		Elsewhere: there, BenchOnly: f.workloads != nil, Protocols: f.protocols, Full: f.full, Times: f.times, Draw: drawBeside(out, p),
 	})
 	p.close()
 	if file == nil {

@@ -113,6 +113,9 @@ func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven [
 			differs("%s: expected %s, found %s%s: %s", f.name, e, f.verdict, class(f.class), f.why)
 		}
 	}
+	for _, line := range t.rows(found) {
+		differs("%s", line)
+	}
 	for _, name := range t.expected() {
 		if all && !seen[name] {
 			differs("%s: expected %s, not tested", name, t.expectation(name))
@@ -121,11 +124,30 @@ func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven [
 	return deviations, unproven
 }
 
-// expected are the names of all that must come out: of the promises, but for those that only a disposable target is
-// tested for, and of what the target names.
+// rows are violations in the bench of protocols that are expected to be safe: under faults, which leave too little time for
+// every probe, they are all that a survey says of a protocol.
+func (t *Target) rows(found *result.Target) (wrong []string) {
+	for i := range found.Bench {
+		b := &found.Bench[i]
+		e, named := t.Expect[b.Protocol]
+		if !named || !slices.Equal(e.verdicts(), []string{string(result.ProtocolSafe)}) || b.Violations() == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%s: expected safe, found in %d trials of %s: %d duplicates, %d missed, %d blocked, %d illegal",
+			b.Protocol, b.Trials, strings.TrimSpace(b.Workload+" "+b.Variant), b.Duplicates, b.Missed, b.Blocked, b.Illegal)
+		if b.Counterexample != nil {
+			line += ": " + b.Counterexample.Sentence
+		}
+		wrong = append(wrong, line)
+	}
+	return wrong
+}
+
+// expected are the names of all that must come out: of the promises, those that only a disposable target is tested for if
+// it is one, and of what the target names.
 func (t *Target) expected() (names []string) {
 	for _, p := range probes.All {
-		if _, named := t.Expect[p.Name]; named || !p.Disposable {
+		if _, named := t.Expect[p.Name]; named || t.Disposable || !p.Disposable {
 			names = append(names, p.Name)
 		}
 	}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,11 +14,13 @@ import (
 //	loss 2%                       packets to a client get lost
 //	restart 1s every 20s          the server is down for a second
 //	cut 5s every 30s              the last client's cable is out for as long
+//	lost-reply 5s every 15s       what the server sends gets lost, what it is sent arrives, and its connections are closed
+//	full 500ms every 3s           the share has no space left for as long
 type Fault struct {
 	Kind    string
 	Percent int           // of loss
 	For     time.Duration // of the others
-	Every   time.Duration // of restart and cut
+	Every   time.Duration // of those that recur
 }
 
 func (f Fault) String() string {
@@ -30,7 +33,10 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s %v", f.Kind, f.For)
 }
 
-const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s or cut 5s every 30s"
+const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s every 30s, lost-reply 5s every 15s or full 500ms every 3s"
+
+// recurring are the faults that come and go.
+var recurring = []string{"restart", "cut", "lost-reply", "full"}
 
 // parseFault reads the text form.
 func parseFault(text string) (Fault, error) {
@@ -54,7 +60,7 @@ func parseFault(text string) (Fault, error) {
 	switch {
 	case f.Kind == "latency" && len(words) == 2:
 		return f, nil
-	case (f.Kind == "restart" || f.Kind == "cut") && len(words) == 4 && words[2] == "every":
+	case slices.Contains(recurring, f.Kind) && len(words) == 4 && words[2] == "every":
 		if f.Every, err = time.ParseDuration(words[3]); err == nil && f.Every > f.For {
 			return f, nil
 		}

@@ -4,15 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
+
+	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
 )
 
-// misbehave makes the lasting faults of a plan come true and returns a function that carries on with the recurring
-// ones until stop is closed. What happened when is in the file faultLog.
-func (p *plan) misbehave() (recur func(stop <-chan struct{}), err error) {
-	var recurring []Fault
-	netem := ""
+// A trouble is what goes wrong on purpose in a guest. What happened when is in the file faultLog, for people, and in
+// faultTimes.
+type trouble struct {
+	p         *plan
+	lasting   string // arguments of netem
+	recurring []Fault
+
+	mu       sync.Mutex
+	happened []result.Fault
+}
+
+// misbehave makes the lasting faults of a plan come true.
+func (p *plan) misbehave() (*trouble, error) {
+	t := &trouble{p: p}
+	network := false
 	for _, text := range p.UML.Faults {
 		f, err := parseFault(text)
 		if err != nil {
@@ -20,71 +39,182 @@ func (p *plan) misbehave() (recur func(stop <-chan struct{}), err error) {
 		}
 		switch f.Kind {
 		case "latency":
-			netem += " delay " + f.For.String()
+			t.lasting += " delay " + f.For.String()
 		case "loss":
-			netem += fmt.Sprintf(" loss %d%%", f.Percent)
+			t.lasting += fmt.Sprintf(" loss %d%%", f.Percent)
 		default:
-			recurring = append(recurring, f)
+			t.recurring = append(t.recurring, f)
+			network = network || f.Kind == "lost-reply"
+			if f.Kind == "full" {
+				if err := smallShare(); err != nil {
+					return nil, err
+				}
+			}
+			continue
 		}
+		t.begins(f)
 	}
-	if netem != "" {
-		if err := p.netem(netem); err != nil {
+	if t.lasting != "" || network {
+		if err := modules("sch_netem"); err != nil {
 			return nil, err
 		}
 	}
-	return func(stop <-chan struct{}) { p.recur(recurring, stop) }, nil
+	if t.lasting != "" {
+		return t, t.netem(t.lasting)
+	}
+	return t, nil
 }
 
-// netem delays or loses what the server sends to its clients.
-func (p *plan) netem(how string) error {
-	if err := modules("sch_netem"); err != nil {
-		return err
+// netem delays or loses what the server sends to its clients; without arguments it does neither.
+func (t *trouble) netem(how string) error {
+	batch := ""
+	for n := 1; n <= t.p.UML.clients(); n++ {
+		batch += fmt.Sprintf(`qdisc replace dev v%d root netem limit 10000%s\n`, n, how)
 	}
-	for n := 1; n <= p.UML.clients(); n++ {
-		if err := guestRun(fmt.Sprintf("tc qdisc add dev v%d root netem%s", n, how)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return guestRun("printf '" + batch + "' | tc -batch -")
 }
 
-// recur lets the recurring faults happen, each at its own pace.
-func (p *plan) recur(faults []Fault, stop <-chan struct{}) {
-	for _, f := range faults {
+// recur lets the recurring faults happen until stop is closed, each at its own pace. Where a guest takes its time to begin
+// and to end one, the next comes later: what is between two faults has to show that everything recovers.
+func (t *trouble) recur(stop <-chan struct{}) {
+	for _, f := range t.recurring {
 		go func() {
-			for tick := time.NewTicker(f.Every); ; {
+			for {
 				select {
 				case <-stop:
 					return
-				case <-tick.C:
+				case <-time.After(f.Every - f.For):
 				}
-				p.note("begins: " + f.String())
-				if err := p.happen(f); err != nil {
-					p.note(err.Error())
+				over := t.begins(f)
+				if err := t.happen(f); err != nil {
+					t.note(err.Error())
 				}
-				p.note("is over: " + f.String())
+				over()
 			}
 		}()
 	}
 }
 
-// happen is one restart or one cut, from beginning to end. After a restart the server waits for its clients to reclaim
-// what they had; that they have to wait as well is part of the fault.
-func (p *plan) happen(f Fault) error {
-	down, up := "rpc.nfsd 0", p.startNFS()
-	if f.Kind == "cut" {
-		n := p.UML.clients()
-		down, up = fmt.Sprintf("ip link set v%d nomaster", n), fmt.Sprintf("ip link set v%d master lan", n)
-	}
-	if err := guestRun(down); err != nil {
+// happen is one fault, from beginning to end. After a restart the server waits for its clients to reclaim what they had;
+// that they have to wait as well counts as recovery.
+func (t *trouble) happen(f Fault) error {
+	begin, end := t.sides(f)
+	if err := begin(); err != nil {
 		return err
 	}
 	time.Sleep(f.For)
-	return guestRun(up)
+	return end()
+}
+
+// sides are how a fault begins and how it ends.
+func (t *trouble) sides(f Fault) (begin, end func() error) {
+	run := func(command string) func() error { return func() error { return guestRun(command) } }
+	n := t.p.UML.clients()
+	switch f.Kind {
+	case "cut":
+		return run(fmt.Sprintf("ip link set v%d nomaster", n)), run(fmt.Sprintf("ip link set v%d master lan", n))
+	case "lost-reply":
+		return func() error { return t.loseReplies(f.For) }, func() error { return t.netem(t.lasting) }
+	case "full":
+		return fill, func() error { return os.Remove(filler) }
+	}
+	return run("rpc.nfsd 0"), run(t.p.startNFS())
+}
+
+// smallShare leaves the share room for what a survey makes, and for little more: to fill it must not take a guest all
+// its memory.
+func smallShare() error {
+	if err := unix.Mount("lab", guestShare, "tmpfs", unix.MS_REMOUNT, "size=32m,mode=0777"); err != nil {
+		return fmt.Errorf("make the share small: %w", err)
+	}
+	return nil
+}
+
+// loseReplies begins to lose what the server sends, and a while later has the server close its connections, which it does
+// when its address goes. Otherwise TCP would send the replies again until they arrive. What waits to be sent on a closed
+// connection is dropped after one more try; so the clients, when they hear of the server again, connect and ask again.
+func (t *trouble) loseReplies(d time.Duration) error {
+	if err := os.WriteFile("/proc/sys/net/ipv4/tcp_orphan_retries", []byte("1"), 0); err != nil {
+		return err
+	}
+	if err := t.netem(" loss 100%"); err != nil {
+		return err
+	}
+	time.Sleep(d / 5)
+	return ipBatch("addr del " + guestServer + "/24 dev lan\naddr add " + guestServer + "/24 dev lan\n")
+}
+
+// filler lies beside what the clients make, and takes all the space there is.
+const filler = guestShare + "/claimbench-lab-filler"
+
+func fill() (err error) {
+	f, err := os.Create(filler)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	// Others may take some of what is left in the meantime, and then nothing is given; nor is it where a signal comes.
+	for size := int64(0); ; {
+		var st unix.Statfs_t
+		if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+			return err
+		}
+		if st.Bavail == 0 {
+			return nil
+		}
+		more := int64(st.Bavail) * st.Bsize
+		switch err := unix.Fallocate(int(f.Fd()), 0, size, more); {
+		case err == nil:
+			size += more
+		case !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("fallocate %d blocks: %w", st.Bavail, err)
+		}
+	}
+}
+
+// begins notes that a fault begins, and returns a function that notes its end.
+func (t *trouble) begins(f Fault) (over func()) {
+	t.note("begins: " + f.String())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := len(t.happened)
+	t.happened = append(t.happened, result.Fault{Fault: f.String(), Begin: race.Now()})
+	return func() {
+		t.mu.Lock()
+		t.happened[i].End = race.Now()
+		t.mu.Unlock()
+		t.note("is over: " + f.String())
+	}
+}
+
+// resent notes what NFS clients have sent more than once, by operation, and what the server has answered from its cache of
+// replies (the first number after rc).
+func (t *trouble) resent() {
+	if t.p.UML.Server != "nfs" {
+		return
+	}
+	const ask = `awk '$1 ~ /^[A-Z_]+:$/ && $3 > $2 && NF > 7 {printf "%s%d ", $1, $3-$2}' /proc/self/mountstats; grep ^rc /proc/net/rpc/nfsd`
+	out, err := exec.Command("/bin/sh", "-c", ask).Output()
+	t.note("sent again: " + strings.TrimSpace(string(out)))
+	if err != nil {
+		t.note(err.Error())
+	}
+}
+
+// tellTimes writes down when each fault was, for the host to mark the trials.
+func (t *trouble) tellTimes() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, err := json.Marshal(t.happened)
+	if err != nil {
+		return err
+	}
+	tell(faultTimes, string(data))
+	return nil
 }
 
 // note adds a line to the log of faults, with the time since boot.
-func (p *plan) note(what string) {
+func (t *trouble) note(what string) {
 	f, err := os.OpenFile(filepath.Join(guestDir, faultLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
 		_, err = fmt.Fprintf(f, "%8.2f s %s\n", time.Since(booted).Seconds(), what)

@@ -225,7 +225,7 @@ func (p *plan) survey(routes []string) error {
 	cmd := exec.Command("ip", args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = guestDir
-	recur, err := p.misbehave()
+	t, err := p.misbehave()
 	if err != nil {
 		return err
 	}
@@ -235,8 +235,15 @@ func (p *plan) survey(routes []string) error {
 	tell(stateName, stateSurveying)
 	stop := make(chan struct{})
 	defer close(stop)
-	recur(stop)
-	return surveyed(cmd.Wait(), filepath.Join(guestDir, surveyLog), filepath.Join(guestDir, resultName))
+	t.recur(stop)
+	ended := cmd.Wait()
+	if len(p.UML.Faults) > 0 {
+		t.resent()
+	}
+	if err := t.tellTimes(); err != nil {
+		return err
+	}
+	return surveyed(ended, filepath.Join(guestDir, surveyLog), filepath.Join(guestDir, resultName))
 }
 
 // shell leaves a person in the first mount.

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/config"
@@ -19,6 +22,9 @@ import (
 // here as in a guest.
 func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, error) {
 	file := filepath.Join(s.Dir, configName)
+	if s.Target.Disposable {
+		settings = append(slices.Clone(settings), fmt.Sprintf("\ndisposable: [%q]\n", s.Routes[0])...)
+	}
 	if err := os.WriteFile(file, settings, 0o644); err != nil {
 		return nil, err
 	}
@@ -29,24 +35,51 @@ func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, erro
 	// A survey keeps to its budget, but for what the last workload takes and for removing names.
 	limit := 2*c.Budget + 5*time.Minute
 	if s.Target.UML != nil {
-		err = s.surveyUML(ctx, surveyArgs(guestDir), limit)
+		err = s.surveyUML(ctx, s.surveyArgs(guestDir), limit)
 	} else {
 		err = s.surveyHere(ctx, limit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return result.Load(filepath.Join(s.Dir, resultName))
+	f, err := result.Load(filepath.Join(s.Dir, resultName))
+	if err != nil || s.Target.UML == nil || len(s.Target.UML.Faults) == 0 {
+		return f, err
+	}
+	return f, s.mark(f)
 }
 
-func surveyArgs(dir string) []string {
-	return []string{"survey", "--config", filepath.Join(dir, configName), "--out", filepath.Join(dir, resultName)}
+// mark reads what the guest has written down about its faults.
+func (s *Stand) mark(f *result.File) error {
+	data, err := os.ReadFile(filepath.Join(s.Dir, faultTimes))
+	if err != nil {
+		return err
+	}
+	var faults []result.Fault
+	if err := json.Unmarshal(data, &faults); err != nil {
+		return fmt.Errorf("%s: %w", faultTimes, err)
+	}
+	for i := range f.Targets {
+		mark(&f.Targets[i], faults)
+	}
+	return nil
+}
+
+func (s *Stand) surveyArgs(dir string) []string {
+	args := []string{"survey", "--config", filepath.Join(dir, configName), "--out", filepath.Join(dir, resultName)}
+	if u := s.Target.UML; u != nil && len(u.Faults) > 0 {
+		args = append(args, "--trial-times")
+	}
+	if len(s.Target.Protocols) > 0 {
+		args = append(args, "--protocol", strings.Join(s.Target.Protocols, ","))
+	}
+	return args
 }
 
 func (s *Stand) surveyHere(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	args := append([]string{"/proc/self/exe"}, surveyArgs(s.Dir)...)
+	args := append([]string{"/proc/self/exe"}, s.surveyArgs(s.Dir)...)
 	args = append(args, s.Routes[0])
 	for _, r := range s.Routes[1:] {
 		args = append(args, "--route", s.Routes[0]+"="+r)

@@ -31,11 +31,14 @@ type Target struct {
 	FUSE    *FUSE    `yaml:"fuse"`
 	UML     *UML     `yaml:"uml"`
 
-	Survey string                 `yaml:"survey"` // settings, by the name of a file in surveys/; "" is local
-	Scope  result.Scope           `yaml:"scope"`  // that the survey must find
-	Refuse string                 `yaml:"refuse"` // the survey must refuse the routes, with these words
-	Expect map[string]Expectation `yaml:"expect"` // of promises and protocols; a promise that is not here holds
-	Claims map[string]string      `yaml:"claims"` // what a manual says of a promise
+	Disposable bool `yaml:"disposable"` // it may be filled: the survey runs the probes that only such a target is tested for
+
+	Survey    string                 `yaml:"survey"`    // settings, by the name of a file in surveys/; "" is local
+	Protocols []string               `yaml:"protocols"` // of the workloads; none is all
+	Scope     result.Scope           `yaml:"scope"`     // that the survey must find
+	Refuse    string                 `yaml:"refuse"`    // the survey must refuse the routes, with these words
+	Expect    map[string]Expectation `yaml:"expect"`    // of promises and protocols; a promise that is not here holds
+	Claims    map[string]string      `yaml:"claims"`    // what a manual says of a promise
 }
 
 // A Disk is a filesystem of the running kernel: on a loop device if it has a mkfs, without a device otherwise.
@@ -127,6 +130,8 @@ func (t *Target) validate() error {
 		return errors.New("disk: type is missing")
 	case t.Overlay != nil && !slices.Contains(overlayKinds, t.Overlay.Kind):
 		return fmt.Errorf("overlay: kind %q is none; there are %s", t.Overlay.Kind, strings.Join(overlayKinds, ", "))
+	case t.Disposable && layers > 0:
+		return errors.New("disposable: only a disk without a layer can be")
 	case t.FUSE != nil && (len(t.FUSE.Mount) == 0 || t.FUSE.Mounts < 1 || t.FUSE.Mounts > 2):
 		return errors.New("fuse: expected a mount command, and 1 or 2 mounts")
 	}

@@ -69,6 +69,7 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 		head: "nothing would be made",
 		head + "disk: {type: tmpfs}\nbind: true\noverlay: {kind: one}\n":            "more than one of overlay",
 		head + "overlay: {kind: two}\n":                                             `kind "two" is none`,
+		head + "bind: true\ndisposable: true\n":                                     "only a disk without a layer",
 		head + "fuse: {mounts: 1}\n":                                                "expected a mount command",
 		head + "uml: {server: nfs, mounts: 1, clients: 2}\n":                        "clients must not be more",
 		head + "uml: {server: afs, mounts: 1}\n":                                    `server "afs" is none`,
@@ -83,6 +84,35 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 		_, err := loadOne(fstest.MapFS{"a.yaml": {Data: []byte(content)}}, "a.yaml")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "a.yaml: ") {
 			t.Errorf("%q: %v, want %s", content, err, want)
+		}
+	}
+}
+
+// A protocol that is expected to be safe must be so in every row; one that is expected to be anything else, or of which
+// nothing is expected, need not be.
+func TestRowsOfWhatIsExpectedToBeSafeDeviate(t *testing.T) {
+	target := Target{Name: "x", Scope: result.ScopeClient, Expect: map[string]Expectation{
+		"generations": {Verdict: "safe", Because: "y"}, "flock-held": {Verdict: "unsafe", Or: []string{"safe"}, Because: "y"},
+	}}
+	found := result.Target{Scope: result.ScopeClient, Bench: []result.Bench{
+		{Workload: "storm", Protocol: "generations", Trials: 3},
+		{Workload: "deaths", Variant: "at random", Protocol: "generations", Trials: 4, Missed: 1, Counterexample: &result.ClaimViolation{Sentence: "key 7 was finished by nobody"}},
+		{Workload: "storm", Protocol: "flock-held", Trials: 3, Duplicates: 2},
+		{Workload: "storm", Protocol: "excl-unlink", Trials: 3, Duplicates: 2},
+	}}
+	got, _ := target.Compare(&found, false)
+	want := "x: generations: expected safe, found in 4 trials of deaths at random: 0 duplicates, 1 missed, 0 blocked, 0 illegal: key 7 was finished by nobody"
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A disposable target has to be tested for what takes all its space, even if it does not name it.
+func TestADisposableTargetIsExpectedToBeFilled(t *testing.T) {
+	for _, disposable := range []bool{false, true} {
+		target := Target{Disposable: disposable}
+		if got := slices.Contains(target.expected(), "full-disk"); got != disposable {
+			t.Errorf("disposable %v: %v", disposable, got)
 		}
 	}
 }

@@ -52,8 +52,8 @@ func (u *UML) validateFaults() error {
 		if err != nil {
 			return err
 		}
-		if f.Kind == "restart" && u.Server != "nfs" {
-			return fmt.Errorf("fault %q: only nfs servers can be restarted", text)
+		if (f.Kind == "restart" || f.Kind == "lost-reply") && u.Server != "nfs" {
+			return fmt.Errorf("fault %q: only of nfs servers", text)
 		}
 	}
 	return nil
@@ -87,6 +87,7 @@ const (
 	resultName  = "result.json"
 	surveyLog   = "survey.log"
 	faultLog    = "faults.log" // what went wrong on purpose, and when
+	faultTimes  = "faults.json"
 	configName  = "survey.yaml"
 )
 

@@ -91,7 +91,10 @@ func (s *Stand) boot(p plan) (*guest, error) {
 		g.group = cmd.Process.Pid
 	}
 	go func() { g.ended <- cmd.Wait() }()
-	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark})
+	// A kernel that leads no group makes itself the leader of a session, and so of a group of its own.
+	return g, errors.Join(
+		s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark}),
+		s.ledger.Note(Entry{Kind: kindGroup, PGID: cmd.Process.Pid, Path: kernel, Mark: s.ledger.Mark}))
 }
 
 func console(shell bool) string {
@@ -162,5 +165,6 @@ func (g *guest) tail() string {
 // kill ends the guest's whole process group: the kernel's helpers would outlive the kernel.
 func (g *guest) kill() {
 	unix.Kill(-g.group, unix.SIGKILL) // ESRCH: all have ended
+	unix.Kill(-g.cmd.Process.Pid, unix.SIGKILL)
 	<-g.ended
 }

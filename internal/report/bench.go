@@ -37,6 +37,7 @@ func benchSetting() []benchColumn {
 		{head{name: "keys", right: true, drop: 13, blank: "1", means: "of a trial"}, func(b benchRow) string { return group(b.Keys) }},
 		{head{name: "trials", right: true, drop: 63, means: "that were judged"}, func(b benchRow) string { return group(b.Trials) }},
 		{head{name: "void", right: true, means: "trials that could not be judged; they are in no other column"}, void},
+		{head{name: "under fault", right: true, drop: 9, means: "trials during which something was made to go wrong"}, underFault},
 	}
 }
 
@@ -75,6 +76,21 @@ func void(b benchRow) string {
 	return group(b.Void)
 }
 
+// underFault is "-" where nobody looked.
+func underFault(b benchRow) string {
+	if len(b.Times) == 0 {
+		return "-"
+	}
+	return group(b.UnderFault)
+}
+
+func recoveries(b benchRow) string {
+	if b.RecoveryMS == nil {
+		return "-"
+	}
+	return group(b.RecoveryMS.N)
+}
+
 func executed(b benchRow) string { return group(b.Executed) + "/" + group(b.Expected) }
 
 func fenced(b benchRow) string {
@@ -98,6 +114,10 @@ func benchTimes() []benchColumn {
 		{head{name: "take-over p50", right: true, drop: 10, means: "from a death to the start of its successor's execution"},
 			func(b benchRow) string { return median(b.TakeoverMS, 1e-3) }},
 		{head{name: "take-over max", right: true, drop: 32}, func(b benchRow) string { return most(b.TakeoverMS, 1e-3) }},
+		{head{name: "recoveries", right: true, drop: 34, means: "times that a fault ended during a trial whose first key was done after that"}, recoveries},
+		{head{name: "recovery p50", right: true, drop: 8, means: "from the end of a fault to the first key recorded as done after it"},
+			func(b benchRow) string { return median(b.RecoveryMS, 1e-3) }},
+		{head{name: "recovery max", right: true, drop: 33}, func(b benchRow) string { return most(b.RecoveryMS, 1e-3) }},
 		{head{name: "claims/s", right: true, drop: 50, means: "won and done, all contenders together"}, func(b benchRow) string { return rate(b.ClaimsPerS) }},
 		{head{name: "growth", right: true, drop: 11, means: "exponent of the claim latency in the number of keys; 0 is no growth"}, growth},
 		{head{name: "p50 to generations", right: true, drop: 40, means: "claim p50 as a multiple of that of generations"}, p50Ratio},

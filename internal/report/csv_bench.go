@@ -44,6 +44,13 @@ func benchFields() []field[*result.Bench] {
 		count("contested", func(b *result.Bench) int { return b.Contested }),
 	}
 	fields = append(fields, latencyFields("claim", "us", func(b *result.Bench) *result.Latency { return b.LatencyUS })...)
+	fields = append(fields, field[*result.Bench]{"under_fault", func(b *result.Bench) string {
+		if len(b.Times) == 0 {
+			return ""
+		}
+		return strconv.Itoa(b.UnderFault)
+	}})
+	fields = append(fields, latencyFields("recovery", "ms", func(b *result.Bench) *result.Latency { return b.RecoveryMS })...)
 	fields = append(fields, latencyFields("takeover", "ms", func(b *result.Bench) *result.Latency { return b.TakeoverMS })...)
 	return append(fields, []field[*result.Bench]{
 		{"claims_per_s", func(b *result.Bench) string { return floatUnlessZero(b.ClaimsPerS) }},

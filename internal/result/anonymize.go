@@ -60,7 +60,7 @@ func isVocabulary(v reflect.Value, at []string) bool {
 	case "schema", "version", "commit", "go", "kernel", "os", "arch", "cpus_allowed", "container",
 		"virtualization", "clock", "ntp", "pid_namespace", "fstype", "superblock", "net_namespace", "local_lock",
 		"promise", "class", "kind", "operation", "phase", "errno",
-		"workload", "protocol", "variant", "settings", "outcome", "lab":
+		"workload", "protocol", "variant", "settings", "outcome", "lab", "fault":
 		return true
 	}
 	return false

@@ -61,7 +61,7 @@ func TestAnonymizeHidesEveryIdentifierInEveryText(t *testing.T) {
 // at by somebody.
 func TestAnonymizeLeavesOnlyTheseTexts(t *testing.T) {
 	harmless := strings.Fields(`schema version commit go kernel os arch cpus_allowed container virtualization clock ntp
-		pid_namespace scope verdict fstype superblock net_namespace local_lock promise class kind operation phase errno workload protocol variant settings outcome lab`)
+		pid_namespace scope verdict fstype superblock net_namespace local_lock promise class kind operation phase errno workload protocol variant settings outcome lab fault`)
 	f := filled()
 	f.Host.Name = "node7"
 	walk(reflect.ValueOf(f), nil, func(v reflect.Value, at []string) {

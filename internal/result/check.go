@@ -93,10 +93,12 @@ func (b *Bench) check() error {
 		return errors.New("workload or protocol is empty")
 	case b.Contested > b.Trials:
 		return fmt.Errorf("%d contested of %d trials", b.Contested, b.Trials)
+	case b.UnderFault > b.Trials:
+		return fmt.Errorf("%d under a fault of %d trials", b.UnderFault, b.Trials)
 	case b.Duplicates > b.Executed:
 		return fmt.Errorf("%d duplicates of %d executions", b.Duplicates, b.Executed)
 	}
-	for _, n := range []int{b.Contenders, b.Keys, b.Trials, b.Void, b.Attempts, b.Expected, b.Executed, b.Duplicates, b.Missed, b.Blocked, b.Overlaps, b.Refused, b.Accepted, b.Illegal, b.Contested} {
+	for _, n := range []int{b.Contenders, b.Keys, b.Trials, b.Void, b.Attempts, b.Expected, b.Executed, b.Duplicates, b.Missed, b.Blocked, b.Overlaps, b.Refused, b.Accepted, b.Illegal, b.Contested, b.UnderFault} {
 		if n < 0 {
 			return errors.New("a count is negative")
 		}

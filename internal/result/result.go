@@ -82,6 +82,17 @@ type Target struct {
 
 	Protocols []Protocol `json:"protocols,omitempty"` // what the findings and the bench say of each protocol here
 	Bench     []Bench    `json:"bench,omitempty"`
+	Faults    []Fault    `json:"faults,omitempty"` // what was made to go wrong meanwhile
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A Fault is something that was made to go wrong with a target while it was surveyed. Times are CLOCK_MONOTONIC of the
+// kernel that the contenders were on, in nanoseconds.
+type Fault struct {
+	Fault string `json:"fault"` // in the lab's words, as in "restart 1s every 20s"
+	Begin int64  `json:"begin_ns"`
+	End   int64  `json:"end_ns,omitzero"` // 0 is not before the survey's own
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -140,6 +151,10 @@ type Bench struct {
 	Exponent   *float64  `json:"exponent,omitempty"`             // of the growth of latency with the number of keys
 	Settings   string    `json:"settings,omitempty"`             // of a peer: journal mode, synchronous and the like
 
+	Times      []TrialTime `json:"trial_times,omitempty"` // of the trials that were judged, if they were to be kept
+	UnderFault int         `json:"under_fault,omitzero"`  // trials that a fault overlapped
+	RecoveryMS *Latency    `json:"recovery_ms,omitempty"` // from the end of a fault to the first key done after it, in a trial under way
+
 	Voided         []string        `json:"voided,omitempty"` // why trials are void, each reason once
 	Counterexample *ClaimViolation `json:"counterexample,omitempty"`
 
@@ -148,6 +163,16 @@ type Bench struct {
 
 // Violations is how often something went wrong that a right protocol on a sound filesystem never does. Overlaps are none.
 func (b *Bench) Violations() int { return b.Duplicates + b.Missed + b.Blocked + b.Illegal }
+
+// A TrialTime is when a trial was. Times are CLOCK_MONOTONIC of one kernel, in nanoseconds.
+type TrialTime struct {
+	Begin      int64 `json:"begin_ns"`
+	End        int64 `json:"end_ns"`
+	Done       int64 `json:"done_ns,omitzero"` // when its first key was recorded as done; 0 is never
+	UnderFault bool  `json:"under_fault,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
 
 // A Latency is the distribution of a duration. A percentile that the sample cannot carry is absent.
 type Latency struct {

@@ -52,7 +52,7 @@ func (o *Options) workload(ctx context.Context, line race.Field, t *result.Targe
 
 func (o *Options) benchOptions(line race.Field, t *result.Target, w bench.Workload, until time.Time) bench.Options {
 	b := bench.Options{
-		Line: line, Scope: t.Scope, Seed: o.Config.Seed, Trials: o.Config.Trials, Protocols: o.Protocols, Full: o.Full, Until: until, Draw: o.Draw,
+		Line: line, Scope: t.Scope, Seed: o.Config.Seed, Trials: o.Config.Trials, Protocols: o.Protocols, Full: o.Full, Times: o.Times, Until: until, Draw: o.Draw,
 	}
 	if w.Name == "deaths" && len(b.Protocols) == 0 {
 		b.Protocols = o.Config.DeathsOf

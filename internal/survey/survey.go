@@ -35,6 +35,7 @@ type Options struct {
 	BenchOnly bool     // no probes, and no verdict on protocols
 	Protocols []string // that take part in the bench; none is those that each workload is about
 	Full      bool     // the bench's sizes that take minutes
+	Times     bool     // of the bench: keep when each trial was
 	Draw      func(workload, protocol string, html []byte)
 }
 
