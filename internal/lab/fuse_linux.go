@@ -16,16 +16,20 @@ import (
 )
 
 // readyTime is how long a program may take until it has mounted, or listens: some derive keys for seconds.
-const readyTime = 30 * time.Second
+const readyTime = 90 * time.Second
 
 // makeFUSE starts the programs of a FUSE target.
 func (s *Stand) makeFUSE(ctx context.Context, f *FUSE) error {
-	port, err := freePort()
+	ports, err := freePorts(maxServers)
 	if err != nil {
 		return err
 	}
 	words := func(n int) *strings.Replacer {
-		return strings.NewReplacer("{dir}", s.Dir, "{disk}", s.disk, "{at}", s.at(n), "{n}", strconv.Itoa(n), "{port}", port)
+		pairs := []string{"{dir}", s.Dir, "{disk}", s.disk, "{at}", s.at(n), "{n}", strconv.Itoa(n)}
+		for i, port := range ports {
+			pairs = append(pairs, fmt.Sprintf("{port%d}", i+1), port)
+		}
+		return strings.NewReplacer(pairs...)
 	}
 	for _, d := range f.Dirs {
 		if err := os.MkdirAll(filepath.Join(s.disk, d), 0o755); err != nil {
@@ -38,12 +42,12 @@ func (s *Stand) makeFUSE(ctx context.Context, f *FUSE) error {
 		}
 	}
 	for _, args := range f.Prepare {
-		if err := s.run(ctx, replaceAll(args, words(1)), f.environment()...); err != nil {
+		if err := s.run(ctx, s.inNetwork(replaceAll(args, words(1))), f.environment()...); err != nil {
 			return err
 		}
 	}
-	if len(f.Server) > 0 {
-		if err := s.start(replaceAll(f.Server, words(1)), f.environment(), listens("127.0.0.1:"+port)); err != nil {
+	for i, args := range f.Servers {
+		if err := s.start(replaceAll(args, words(1)), f.environment(), s.listens(ports[i])); err != nil {
 			return err
 		}
 	}
@@ -51,6 +55,9 @@ func (s *Stand) makeFUSE(ctx context.Context, f *FUSE) error {
 		if err := s.mountFUSE(replaceAll(f.Mount, words(n)), f.environment(), s.at(n)); err != nil {
 			return err
 		}
+	}
+	if len(f.Settle) > 0 {
+		return s.run(ctx, s.inNetwork(replaceAll(f.Settle, words(1))), f.environment()...)
 	}
 	return ctx.Err()
 }
@@ -63,6 +70,15 @@ func replaceAll(args []string, words *strings.Replacer) []string {
 		out[i] = words.Replace(a)
 	}
 	return out
+}
+
+// inNetwork is a command that runs in the network namespace of the target, if it has one of its own. That is gone with
+// its last process.
+func (s *Stand) inNetwork(args []string) []string {
+	if !s.Target.ownNetwork() {
+		return args
+	}
+	return append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", s.group), "--", program(args[0])}, args[1:]...)
 }
 
 func (f *FUSE) environment() []string {
@@ -94,7 +110,7 @@ func (s *Stand) start(args, env []string, ready func() bool) error {
 		return err
 	}
 	defer log.Close()
-	cmd := s.command(context.Background(), args)
+	cmd := s.command(context.Background(), s.inNetwork(args))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -124,21 +140,31 @@ func whenReady(cmd *exec.Cmd, log string, ready func() bool) error {
 	return nil
 }
 
-func listens(address string) func() bool {
+// listens says whether a port is listened on in the network of the stand's programs, which may not be this process's.
+func (s *Stand) listens(port string) func() bool {
 	return func() bool {
-		c, err := net.DialTimeout("tcp", address, time.Second)
-		if err != nil {
-			return false
-		}
-		return c.Close() == nil
+		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", s.group))
+		number, atoiErr := strconv.Atoi(port)
+		return errors.Join(err, atoiErr) == nil && slices.ContainsFunc(strings.Split(string(table), "\n"), func(line string) bool {
+			f := strings.Fields(line) // sl local_address rem_address st, proc_pid_net(5); 0A is LISTEN
+			return len(f) > 3 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", number)) && f[3] == "0A"
+		})
 	}
 }
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freePorts gives ports of which no two are the same.
+func freePorts(count int) (ports []string, err error) {
+	for range count {
+		l, listenErr := net.Listen("tcp", "127.0.0.1:0")
+		if listenErr != nil {
+			return nil, listenErr
+		}
+		defer func() { err = errors.Join(err, l.Close()) }()
+		_, port, splitErr := net.SplitHostPort(l.Addr().String())
+		if splitErr != nil {
+			return nil, splitErr
+		}
+		ports = append(ports, port)
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
+	return ports, nil
 }

@@ -46,20 +46,26 @@ func joinLine(errs []error) error {
 }
 
 func (t *Target) lacksPrograms() error {
-	var missing, packages []string
+	var missing, packages, commands []string
 	for _, name := range slices.Sorted(maps.Keys(t.needs())) {
 		if _, err := os.Stat(program(name)); err == nil {
 			continue
 		}
 		missing = append(missing, name)
-		if p := t.needs()[name]; !slices.Contains(packages, p) {
+		switch p := t.needs()[name]; {
+		case strings.Contains(p, " "): // a command, of what Debian has no package of
+			commands = append(commands, p)
+		case !slices.Contains(packages, p):
 			packages = append(packages, p)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("no %s: apt-get install %s", strings.Join(missing, ", "), strings.Join(packages, " "))
+	if len(packages) > 0 {
+		commands = slices.Insert(commands, 0, "apt-get install "+strings.Join(packages, " "))
+	}
+	return fmt.Errorf("no %s: %s", strings.Join(missing, ", "), strings.Join(commands, " && "))
 }
 
 // needs are the programs that the target names, and those of its builder.
@@ -68,6 +74,9 @@ func (t *Target) needs() map[string]string {
 	maps.Copy(all, t.Needs)
 	if t.UML != nil {
 		maps.Copy(all, t.UML.needs())
+	}
+	if t.ownNetwork() {
+		all["nsenter"] = "util-linux"
 	}
 	return all
 }

@@ -105,6 +105,9 @@ func (s *Stand) mount(at, source, fstype string, flags uintptr, options string) 
 // may lose: sshd writes its title over its environment. By the leader Undo finds them all.
 func (s *Stand) hold() error {
 	cmd := s.command(context.Background(), []string{"sleep", "infinity"})
+	if s.Target.ownNetwork() {
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWNET
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}

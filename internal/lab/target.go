@@ -23,7 +23,7 @@ type Target struct {
 	About string            `yaml:"about"` // in one line
 	Group string            `yaml:"group"` // for the order of tables: local, fuse, nfs, smb, 9p
 	Quick bool              `yaml:"quick"` // one of the selection for every day
-	Needs map[string]string `yaml:"needs"` // programs, and the Debian package of each
+	Needs map[string]string `yaml:"needs"` // programs, and the Debian package of each, or the command that installs it
 
 	Disk    *Disk    `yaml:"disk"` // what is below; nil is a plain directory
 	Overlay *Overlay `yaml:"overlay"`
@@ -55,17 +55,23 @@ type Overlay struct {
 }
 
 // A FUSE target is one or two mounts by a program that stays in the foreground. In its commands and files {dir} is the
-// target's scratch directory, {disk} what lies below, {at} the mount point, {n} the number of the mount and {port} a
-// free port.
+// target's scratch directory, {disk} what lies below, {at} the mount point, {n} the number of the mount, and {port1},
+// {port2} and so on are free ports, as many as there may be servers.
 type FUSE struct {
 	Dirs    []string          `yaml:"dirs"`    // to be made, on the disk
 	Files   map[string]string `yaml:"files"`   // to be written in {dir}, by their names there
 	Prepare [][]string        `yaml:"prepare"` // commands before the first mount
-	Server  []string          `yaml:"server"`  // a program that runs beside the mounts, and listens on {port}
+	Servers [][]string        `yaml:"servers"` // programs beside the mounts, started in this order; the first listens on {port1}
 	Mount   []string          `yaml:"mount"`   // the program, in the foreground
 	Mounts  int               `yaml:"mounts"`
+	Settle  []string          `yaml:"settle"` // a command that ends when the first mount can be used, if that is later
 	Env     map[string]string `yaml:"env"`
+	Network bool              `yaml:"network"` // all of it in a network namespace of its own, with no device but lo
 }
+
+func (t *Target) ownNetwork() bool { return t.FUSE != nil && t.FUSE.Network }
+
+const maxServers = 4
 
 // Load reads the targets of a directory: each file *.yaml in it is one, and is called like it. Files that cannot be
 // read do not hide the others: what is wrong with them is joined in the error.
@@ -134,6 +140,8 @@ func (t *Target) validate() error {
 		return errors.New("disposable: only a disk without a layer can be")
 	case t.FUSE != nil && (len(t.FUSE.Mount) == 0 || t.FUSE.Mounts < 1 || t.FUSE.Mounts > 2):
 		return errors.New("fuse: expected a mount command, and 1 or 2 mounts")
+	case t.FUSE != nil && len(t.FUSE.Servers) > maxServers:
+		return fmt.Errorf("fuse: at most %d servers", maxServers)
 	}
 	if t.UML != nil {
 		if err := t.UML.validate(); err != nil {

@@ -67,19 +67,20 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 	const head = "about: x\ngroup: local\nscope: process\n"
 	for content, want := range map[string]string{
 		head: "nothing would be made",
-		head + "disk: {type: tmpfs}\nbind: true\noverlay: {kind: one}\n":            "more than one of overlay",
-		head + "overlay: {kind: two}\n":                                             `kind "two" is none`,
-		head + "bind: true\ndisposable: true\n":                                     "only a disk without a layer",
-		head + "fuse: {mounts: 1}\n":                                                "expected a mount command",
-		head + "uml: {server: nfs, mounts: 1, clients: 2}\n":                        "clients must not be more",
-		head + "uml: {server: afs, mounts: 1}\n":                                    `server "afs" is none`,
-		head + "bind: true\nexpect: {flok: {verdict: holds, because: x}}\n":         "neither a promise nor a protocol",
-		head + "bind: true\nexpect: {flock: {verdict: fine, because: x}}\n":         `verdict "fine" is none`,
-		head + "bind: true\nexpect: {flock: {verdict: broken}}\n":                   "because is missing",
-		head + "bind: true\nexpect: {generations: {verdict: broken, because: x}}\n": `verdict "broken" is none; there are safe, unsafe, unproven`,
-		strings.Replace(head, "process", "galaxy", 1) + "bind: true\n":              `"galaxy" is none`,
-		strings.Replace(head, "local", "loco", 1) + "bind: true\n":                  `"loco" is none`,
-		head + "bind: true\nclaims: {flok: always}\n":                               "flok is no promise",
+		head + "disk: {type: tmpfs}\nbind: true\noverlay: {kind: one}\n":             "more than one of overlay",
+		head + "overlay: {kind: two}\n":                                              `kind "two" is none`,
+		head + "fuse: {mounts: 1, mount: [x], servers: [[a], [b], [c], [d], [e]]}\n": "at most 4 servers",
+		head + "bind: true\ndisposable: true\n":                                      "only a disk without a layer",
+		head + "fuse: {mounts: 1}\n":                                                 "expected a mount command",
+		head + "uml: {server: nfs, mounts: 1, clients: 2}\n":                         "clients must not be more",
+		head + "uml: {server: afs, mounts: 1}\n":                                     `server "afs" is none`,
+		head + "bind: true\nexpect: {flok: {verdict: holds, because: x}}\n":          "neither a promise nor a protocol",
+		head + "bind: true\nexpect: {flock: {verdict: fine, because: x}}\n":          `verdict "fine" is none`,
+		head + "bind: true\nexpect: {flock: {verdict: broken}}\n":                    "because is missing",
+		head + "bind: true\nexpect: {generations: {verdict: broken, because: x}}\n":  `verdict "broken" is none; there are safe, unsafe, unproven`,
+		strings.Replace(head, "process", "galaxy", 1) + "bind: true\n":               `"galaxy" is none`,
+		strings.Replace(head, "local", "loco", 1) + "bind: true\n":                   `"loco" is none`,
+		head + "bind: true\nclaims: {flok: always}\n":                                "flok is no promise",
 	} {
 		_, err := loadOne(fstest.MapFS{"a.yaml": {Data: []byte(content)}}, "a.yaml")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "a.yaml: ") {
