@@ -86,7 +86,7 @@ func guestMounts(dir string) error {
 			}
 		}
 		err := unix.Mount("lab", m[1], m[0], 0, m[2])
-		if err != nil && !errors.Is(err, unix.EBUSY) { // the kernel may have mounted /dev itself
+		if err != nil && !errors.Is(err, unix.EBUSY) { // /proc and /dev are mounted already
 			return fmt.Errorf("mount %s at %s: %w", m[0], m[1], err)
 		}
 	}

@@ -79,6 +79,7 @@ type plan struct {
 // The names of the files in a scratch directory that host and guest share.
 const (
 	binaryName  = "claimbench"
+	initName    = "init" // what the guest's kernel starts
 	planName    = "plan.json"
 	stateName   = "state"       // one word: how far the guest is
 	failureName = "failure"     // one line: why it gave up

@@ -20,9 +20,14 @@ import (
 // bootTime is how long a guest may take until it has everything mounted.
 const bootTime = 90 * time.Second
 
-// prepareUML puts into the scratch directory what the guest needs of this program.
+// prepareUML puts into the scratch directory what the guest needs of this program. A library of it reads /proc before
+// main does, so that a script makes it first.
 func (s *Stand) prepareUML() error {
-	return copyFile("/proc/self/exe", filepath.Join(s.Dir, binaryName), 0o755)
+	if err := copyFile("/proc/self/exe", filepath.Join(s.Dir, binaryName), 0o755); err != nil {
+		return err
+	}
+	init := "#!/bin/sh\nmount -t proc lab /proc && exec " + filepath.Join(s.Dir, binaryName) + ` "$@"` + "\n"
+	return os.WriteFile(filepath.Join(s.Dir, initName), []byte(init), 0o755)
 }
 
 func copyFile(from, to string, mode os.FileMode) (err error) {
@@ -65,7 +70,7 @@ func (s *Stand) boot(p plan) (*guest, error) {
 	cmd := s.command(context.Background(), []string{kernel,
 		fmt.Sprintf("mem=%dM", cmp.Or(p.UML.MemMiB, 512)), "umid=lab", "uml_dir=" + filepath.Join(s.Dir, "uml"),
 		"rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=" + console(p.Shell),
-		"init=" + filepath.Join(s.Dir, binaryName), GuestVariable + "=" + s.Dir, "lab", "guest",
+		"init=" + filepath.Join(s.Dir, initName), GuestVariable + "=" + s.Dir, "lab", "guest",
 	})
 	if p.Shell {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
