@@ -42,7 +42,7 @@ type Outcome struct {
 func (r *Run) All(ctx context.Context) error {
 	var guests []Target
 	for _, t := range r.Targets {
-		if t.UML != nil {
+		if t.UML != nil && t.UML.Hosts == 0 {
 			guests = append(guests, t)
 			continue
 		}
@@ -128,9 +128,15 @@ func (o *Outcome) refused(t Target) {
 
 // keepLogs saves what the survey and the guest said beside the result.
 func (r *Run) keepLogs(s *Stand) {
-	for _, name := range []string{surveyLog, consoleName, faultLog} {
+	logs := []string{surveyLog, consoleName, faultLog}
+	if u := s.Target.UML; u != nil && u.Hosts > 0 {
+		for node := range u.Hosts + 1 {
+			logs = append(logs, filepath.Join(u.nodeName(node), consoleName), filepath.Join(u.nodeName(node), joinLog))
+		}
+	}
+	for _, name := range logs {
 		if data, err := os.ReadFile(filepath.Join(s.Dir, name)); err == nil && len(data) > 0 {
-			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+name), data, 0o644)
+			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+strings.ReplaceAll(name, "/", "-")), data, 0o644)
 		}
 	}
 }
