@@ -13,11 +13,13 @@ import (
 //	loss 2%                       packets to a client get lost
 //	restart 1s every 20s          the server is down for a second
 //	cut 5s every 30s              the last client's cable is out for as long
+//	reboot 5s every 2m            the server's kernel is ended, and boots from its disk so much later
+//	death 60s                     the last client's kernel is ended once, that long after the beginning
 type Fault struct {
 	Kind    string
 	Percent int           // of loss
 	For     time.Duration // of the others
-	Every   time.Duration // of restart and cut
+	Every   time.Duration // of restart, cut and reboot
 }
 
 func (f Fault) String() string {
@@ -30,7 +32,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s %v", f.Kind, f.For)
 }
 
-const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s or cut 5s every 30s"
+const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s every 30s, reboot 5s every 2m or death 60s"
 
 // parseFault reads the text form.
 func parseFault(text string) (Fault, error) {
@@ -52,12 +54,15 @@ func parseFault(text string) (Fault, error) {
 		return Fault{}, wrong
 	}
 	switch {
-	case f.Kind == "latency" && len(words) == 2:
+	case (f.Kind == "latency" || f.Kind == "death") && len(words) == 2:
 		return f, nil
-	case (f.Kind == "restart" || f.Kind == "cut") && len(words) == 4 && words[2] == "every":
+	case (f.Kind == "restart" || f.Kind == "cut" || f.Kind == "reboot") && len(words) == 4 && words[2] == "every":
 		if f.Every, err = time.ParseDuration(words[3]); err == nil && f.Every > f.For {
 			return f, nil
 		}
 	}
 	return Fault{}, wrong
 }
+
+// outside says of several kernels' faults that they happen to kernels and cables, and not within the server.
+func (f Fault) outside() bool { return f.Kind == "cut" || f.Kind == "reboot" || f.Kind == "death" }

@@ -40,6 +40,9 @@ func (p *plan) netem(how string) error {
 	if err := modules("sch_netem"); err != nil {
 		return err
 	}
+	if p.UML.Hosts > 0 {
+		return guestRun("tc qdisc add dev vec0 root netem" + how)
+	}
 	for n := 1; n <= p.UML.clients(); n++ {
 		if err := guestRun(fmt.Sprintf("tc qdisc add dev v%d root netem%s", n, how)); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,9 +65,18 @@ func (p *plan) identify() error {
 
 // serveNodes serves the share until the lab ends the machine.
 func (p *plan) serveNodes() error {
+	if p.UML.disk() {
+		if err := keepOnDisk(guestShare, "/var/lib/nfs"); err != nil {
+			return err
+		}
+	}
 	if err := p.serve(); err != nil {
 		return err
 	}
+	p.UML.Faults = slices.DeleteFunc(p.UML.Faults, func(text string) bool {
+		f, err := parseFault(text)
+		return err == nil && f.outside() // the lab's to make
+	})
 	recur, err := p.misbehave()
 	if err != nil {
 		return err
@@ -76,6 +86,16 @@ func (p *plan) serveNodes() error {
 	for {
 		time.Sleep(time.Hour)
 	}
+}
+
+// keepOnDisk puts directories on the machine's disk.
+func keepOnDisk(dirs ...string) error {
+	const disk = "/media/disk"
+	commands := []string{"mkdir " + disk + " && mount -t ext4 /dev/ubda " + disk}
+	for i, dir := range dirs {
+		commands = append(commands, fmt.Sprintf("mkdir -p -m 777 %s/%d && mount --bind %s/%d %s", disk, i, disk, i, dir))
+	}
+	return guestRun(commands...)
 }
 
 // nodeClient makes the kernel a client of the share, which another one may be about to serve.

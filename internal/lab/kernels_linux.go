@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -49,12 +50,15 @@ func (s *Stand) inNetwork(args ...string) []string {
 	return append([]string{"nsenter", "--net=" + filepath.Join(s.Dir, networkName), "--"}, args...)
 }
 
-// devices are the kernel parameters of a node's two network devices. Their addresses stay the same when it boots again:
+// devices are the kernel parameters of a node's two network devices, and of its disk. The network's addresses stay the same when it boots again:
 // its neighbours remember them.
 func (p *plan) devices() []string {
 	var all []string
 	for i, device := range []string{tap(p.Node), fmt.Sprintf("c%d", p.Node)} {
 		all = append(all, fmt.Sprintf("vec%d:transport=tap,ifname=%s,mac=02:77:00:00:0%d:%02x,depth=128,gro=1", i, device, i, p.Node))
+	}
+	if p.Node == 0 && p.UML.disk() {
+		all = append(all, "ubd0="+filepath.Join(p.Dir, diskName))
 	}
 	return all
 }
@@ -62,13 +66,8 @@ func (p *plan) devices() []string {
 // nodeDir is what a node has for its scratch directory.
 func (s *Stand) nodeDir(node int) string { return filepath.Join(s.Dir, s.Target.UML.nodeName(node)) }
 
-// bootNode boots one of several kernels.
-func (s *Stand) bootNode(node int) (*guest, error) {
-	return s.boot(plan{Target: s.Target.Name, UML: *s.Target.UML, Dir: s.nodeDir(node), Node: node})
-}
-
-// prepareNodes makes the scratch directories of all nodes.
-func (s *Stand) prepareNodes() error {
+// prepareNodes makes the scratch directories of all nodes, and the server's disk.
+func (s *Stand) prepareNodes(ctx context.Context) error {
 	token := rand.Text()
 	for node := range s.Target.UML.Hosts + 1 {
 		dir := s.nodeDir(node)
@@ -83,7 +82,19 @@ func (s *Stand) prepareNodes() error {
 			return err
 		}
 	}
-	return nil
+	if !s.Target.UML.disk() {
+		return nil
+	}
+	image := filepath.Join(s.nodeDir(0), diskName)
+	return s.run(ctx, []string{"mkfs.ext4", "-q", image, "256M"})
+}
+
+// nodes are the kernels of one target while they run.
+type nodes struct {
+	s       *Stand
+	guests  []*guest
+	unwatch []func()
+	ending  sync.Mutex // over what ends or boots one
 }
 
 // surveyKernels boots a server and its clients, and surveys from here what these see.
@@ -91,47 +102,82 @@ func (s *Stand) surveyKernels(ctx context.Context, limit time.Duration) error {
 	if err := s.makeNetwork(ctx); err != nil {
 		return err
 	}
-	if err := s.prepareNodes(); err != nil {
+	if err := s.prepareNodes(ctx); err != nil {
 		return err
 	}
-	var guests []*guest
-	defer func() {
-		for _, g := range guests {
-			g.kill()
-		}
-	}()
+	n := &nodes{s: s}
+	defer n.killAll()
 	for node := range s.Target.UML.Hosts + 1 {
-		g, err := s.bootNode(node)
-		if g != nil {
-			guests = append(guests, g)
-		}
-		if err != nil {
+		if err := n.boot(node); err != nil {
 			return err
 		}
 	}
 	until := time.Now().Add(bootTime)
-	for _, g := range guests {
+	for _, g := range n.guests {
 		if err := g.wait(ctx, stateSurveying, time.Until(until)); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", filepath.Base(g.dir), err)
 		}
 	}
-	return s.serveKernels(ctx, guests, limit)
+	return n.survey(ctx, limit)
 }
 
-// serveKernels runs the survey that the guests join. That one of them fails ends it.
-func (s *Stand) serveKernels(ctx context.Context, guests []*guest, limit time.Duration) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	var watched sync.WaitGroup
-	defer watched.Wait()
-	defer fail(nil)
-	for _, g := range guests {
-		watched.Go(func() {
-			if err := g.wait(ctx, stateDone, limit+time.Minute); err != nil {
-				fail(err)
-			}
-		})
+// boot boots one, perhaps once more.
+func (n *nodes) boot(node int) error {
+	g, err := n.s.boot(plan{Target: n.s.Target.Name, UML: *n.s.Target.UML, Dir: n.s.nodeDir(node), Node: node})
+	if g == nil {
+		return err
 	}
-	args := []string{filepath.Join(s.Dir, binaryName), "serve", "--hosts", fmt.Sprint(s.Target.UML.Hosts), "--listen", meeting,
-		"--token-file", filepath.Join(s.nodeDir(0), tokenName)}
-	return s.runSurvey(ctx, limit, s.inNetwork(append(args, surveyArgs(s.Dir)...)...))
+	if node == len(n.guests) {
+		n.guests, n.unwatch = append(n.guests, nil), append(n.unwatch, func() {})
+	}
+	n.guests[node] = g
+	return err
+}
+
+// watch has the survey end when a node does of itself.
+func (n *nodes) watch(ctx context.Context, node int, fail context.CancelCauseFunc) {
+	g, done := n.guests[node], make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(done)
+		if err := g.wait(ctx, stateDone, forEver); err != nil && ctx.Err() == nil {
+			fail(fmt.Errorf("%s: %w", filepath.Base(g.dir), err))
+		}
+	}()
+	n.unwatch[node] = func() { cancel(); <-done }
+}
+
+const forEver = time.Duration(math.MaxInt64)
+
+// kill ends one that runs, as a power cut would. Its process group is another's afterwards.
+func (n *nodes) kill(node int) {
+	n.unwatch[node]()
+	if g := n.guests[node]; g != nil {
+		g.kill()
+	}
+	n.guests[node] = nil
+}
+
+func (n *nodes) killAll() {
+	n.ending.Lock()
+	defer n.ending.Unlock()
+	for node := range n.guests {
+		n.kill(node)
+	}
+}
+
+// survey runs the survey that the guests join. That one of them fails ends it, unless it was meant to.
+func (n *nodes) survey(ctx context.Context, limit time.Duration) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	for node := range n.guests {
+		n.watch(ctx, node, fail)
+	}
+	over := n.misbehave(ctx, fail)
+	args := []string{filepath.Join(n.s.Dir, binaryName), "serve", "--hosts", fmt.Sprint(n.s.Target.UML.Hosts), "--listen", meeting,
+		"--token-file", filepath.Join(n.s.nodeDir(0), tokenName)}
+	err := n.s.runSurvey(ctx, limit, n.s.inNetwork(append(args, surveyArgs(n.s.Dir)...)...))
+	fail(nil)
+	over()
+	return err
 }

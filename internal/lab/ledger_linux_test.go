@@ -85,7 +85,8 @@ func TestUndoEndsWhatAMarkedProcessLeads(t *testing.T) {
 	l := newLedger(t)
 	note(t, l, Entry{Kind: kindProcesses, Mark: l.Mark})
 	s := &Stand{ledger: l, Dir: t.TempDir()}
-	if err := s.hold(); err != nil {
+	var err error
+	if s.group, err = s.hold(); err != nil {
 		t.Fatal(err)
 	}
 	cmd := s.command(t.Context(), []string{"sleep", "1000"})

@@ -130,6 +130,7 @@ func (o *Outcome) refused(t Target) {
 func (r *Run) keepLogs(s *Stand) {
 	logs := []string{surveyLog, consoleName, faultLog}
 	if u := s.Target.UML; u != nil && u.Hosts > 0 {
+		logs = append(logs, filepath.Join(u.nodeName(0), faultLog))
 		for node := range u.Hosts + 1 {
 			logs = append(logs, filepath.Join(u.nodeName(node), consoleName), filepath.Join(u.nodeName(node), joinLog))
 		}

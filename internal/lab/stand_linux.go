@@ -65,9 +65,11 @@ func (s *Stand) make(ctx context.Context) error {
 	if err := os.Mkdir(s.disk, 0o755); err != nil {
 		return err
 	}
-	if err := s.hold(); err != nil {
+	group, err := s.hold()
+	if err != nil {
 		return err
 	}
+	s.group = group
 	if s.Target.Disk != nil {
 		if err := s.makeDisk(ctx, s.Target.Disk); err != nil {
 			return err
@@ -101,16 +103,16 @@ func (s *Stand) mount(at, source, fstype string, flags uintptr, options string) 
 	return nil
 }
 
-// hold starts a process that does nothing but lead the stand's process group. It keeps its mark, which other programs
+// hold starts a process that does nothing but lead a process group. It keeps its mark, which other programs
 // may lose: sshd writes its title over its environment. By the leader Undo finds them all.
-func (s *Stand) hold() error {
+func (s *Stand) hold() (group int, err error) {
 	cmd := s.command(context.Background(), []string{"sleep", "infinity"})
+	cmd.SysProcAttr.Pgid = 0
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	go cmd.Wait()
-	s.group = cmd.Process.Pid
-	return nil
+	return cmd.Process.Pid, nil
 }
 
 // command is a program of the stand's own, in the stand's process group, so that a Ctrl-C that is meant for the lab does

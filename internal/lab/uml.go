@@ -61,6 +61,9 @@ func (u *UML) validateFaults() error {
 		if f.Kind == "restart" && u.Server != "nfs" {
 			return fmt.Errorf("fault %q: only nfs servers can be restarted", text)
 		}
+		if (f.Kind == "reboot" || f.Kind == "death") && u.Hosts == 0 {
+			return fmt.Errorf("fault %q: with hosts only, which are kernels of their own", text)
+		}
 	}
 	return nil
 }
@@ -86,6 +89,11 @@ func (u *UML) clients() int {
 	return max(1, u.Clients)
 }
 
+// disk says that what the server keeps has to survive it.
+func (u *UML) disk() bool {
+	return slices.ContainsFunc(u.Faults, func(f string) bool { return strings.HasPrefix(f, "reboot ") })
+}
+
 // nodeName is what the lab calls one of several kernels.
 func (u *UML) nodeName(node int) string {
 	if node == 0 {
@@ -105,6 +113,12 @@ func (u *UML) hostName(node int) string {
 func (u *UML) needs() map[string]string {
 	all := map[string]string{"linux.uml": "user-mode-linux", "ip": "iproute2", "modprobe": "kmod", "nsenter": "util-linux"}
 	maps.Copy(all, servers[u.Server])
+	if u.Hosts > 0 {
+		all["unshare"] = "util-linux"
+	}
+	if u.disk() {
+		all["mkfs.ext4"] = "e2fsprogs"
+	}
 	return all
 }
 
@@ -121,7 +135,8 @@ type plan struct {
 // The names of the files in a scratch directory that host and guest share.
 const (
 	binaryName  = "claimbench"
-	initName    = "init" // what the guest's kernel starts
+	diskName    = "disk.img" // of a server that reboots
+	initName    = "init"     // what the guest's kernel starts
 	planName    = "plan.json"
 	stateName   = "state"       // one word: how far the guest is
 	failureName = "failure"     // one line: why it gave up

@@ -88,13 +88,15 @@ func (s *Stand) boot(p plan) (*guest, error) {
 		cmd.Stdout, cmd.Stderr = log, log
 	}
 	if p.UML.Hosts > 0 { // each can be ended without the others
-		cmd.SysProcAttr.Pgid = 0
+		if cmd.SysProcAttr.Pgid, err = s.hold(); err != nil {
+			return nil, err
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &guest{dir: p.Dir, cmd: cmd, group: s.group, ended: make(chan error, 1)}
-	if p.Shell || p.UML.Hosts > 0 {
+	g := &guest{dir: p.Dir, cmd: cmd, group: cmd.SysProcAttr.Pgid, ended: make(chan error, 1)}
+	if p.Shell {
 		g.group = cmd.Process.Pid
 	}
 	go func() { g.ended <- cmd.Wait() }()
