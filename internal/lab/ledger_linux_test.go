@@ -85,8 +85,7 @@ func TestUndoEndsWhatAMarkedProcessLeads(t *testing.T) {
 	l := newLedger(t)
 	note(t, l, Entry{Kind: kindProcesses, Mark: l.Mark})
 	s := &Stand{ledger: l, Dir: t.TempDir()}
-	var err error
-	if s.group, err = s.hold(); err != nil {
+	if err := s.hold(); err != nil {
 		t.Fatal(err)
 	}
 	cmd := s.command(t.Context(), []string{"sleep", "1000"})

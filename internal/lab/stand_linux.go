@@ -65,11 +65,9 @@ func (s *Stand) make(ctx context.Context) error {
 	if err := os.Mkdir(s.disk, 0o755); err != nil {
 		return err
 	}
-	group, err := s.hold()
-	if err != nil {
+	if err := s.hold(); err != nil {
 		return err
 	}
-	s.group = group
 	if s.Target.Disk != nil {
 		if err := s.makeDisk(ctx, s.Target.Disk); err != nil {
 			return err
@@ -103,16 +101,16 @@ func (s *Stand) mount(at, source, fstype string, flags uintptr, options string) 
 	return nil
 }
 
-// hold starts a process that does nothing but lead a process group. It keeps its mark, which other programs
+// hold starts a process that does nothing but lead the stand's process group. It keeps its mark, which other programs
 // may lose: sshd writes its title over its environment. By the leader Undo finds them all.
-func (s *Stand) hold() (group int, err error) {
+func (s *Stand) hold() error {
 	cmd := s.command(context.Background(), []string{"sleep", "infinity"})
-	cmd.SysProcAttr.Pgid = 0
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return err
 	}
 	go cmd.Wait()
-	return cmd.Process.Pid, nil
+	s.group = cmd.Process.Pid
+	return nil
 }
 
 // command is a program of the stand's own, in the stand's process group, so that a Ctrl-C that is meant for the lab does

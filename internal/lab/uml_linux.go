@@ -78,7 +78,7 @@ func (s *Stand) boot(p plan) (*guest, error) {
 	cmd := s.command(context.Background(), append(args, "lab", "guest"))
 	if p.Shell {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		cmd.SysProcAttr.Pgid, cmd.SysProcAttr.Foreground = 0, true
+		cmd.SysProcAttr.Foreground = true
 	} else {
 		log, err := os.OpenFile(filepath.Join(p.Dir, consoleName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 		if err != nil {
@@ -87,18 +87,11 @@ func (s *Stand) boot(p plan) (*guest, error) {
 		defer log.Close()
 		cmd.Stdout, cmd.Stderr = log, log
 	}
-	if p.UML.Hosts > 0 { // each can be ended without the others
-		if cmd.SysProcAttr.Pgid, err = s.hold(); err != nil {
-			return nil, err
-		}
-	}
+	cmd.SysProcAttr.Pgid = 0 // the kernel would leave the stand's group for a session of its own
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &guest{dir: p.Dir, cmd: cmd, group: cmd.SysProcAttr.Pgid, ended: make(chan error, 1)}
-	if p.Shell {
-		g.group = cmd.Process.Pid
-	}
+	g := &guest{dir: p.Dir, cmd: cmd, group: cmd.Process.Pid, ended: make(chan error, 1)}
 	go func() { g.ended <- cmd.Wait() }()
 	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark})
 }
