@@ -50,7 +50,7 @@ func (s *Stand) inNetwork(args ...string) []string {
 	return append([]string{"nsenter", "--net=" + filepath.Join(s.Dir, networkName), "--"}, args...)
 }
 
-// devices are the kernel parameters of a node's two network devices, and of its disk. The network's addresses stay the same when it boots again:
+// devices are the kernel parameters of a node's network devices and of its disk. Their addresses stay the same when it boots again:
 // its neighbours remember them.
 func (p *plan) devices() []string {
 	var all []string

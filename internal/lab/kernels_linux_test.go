@@ -63,8 +63,13 @@ func fake(args []string) {
 	}
 }
 
-// kernels makes a stand of two hosts whose kernels are fakes, and no devices.
+// kernels makes a stand of two hosts whose kernels are fakes, without devices.
 func kernels(t *testing.T, faults ...string) *Stand {
+	t.Helper()
+	return fakes(t, &UML{Server: "nfs", Hosts: 2, Faults: faults})
+}
+
+func fakes(t *testing.T, u *UML) *Stand {
 	t.Helper()
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -76,7 +81,7 @@ func kernels(t *testing.T, faults ...string) *Stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Make(t.Context(), Target{Name: "x", UML: &UML{Server: "nfs", Hosts: 2, Faults: faults}}, Where{Scratch: t.TempDir(), Ledgers: t.TempDir()})
+	s, err := Make(t.Context(), Target{Name: "x", UML: u}, Where{Scratch: t.TempDir(), Ledgers: t.TempDir()})
 	if err != nil {
 		testenv.Lacks(t, err)
 	}
@@ -84,11 +89,11 @@ func kernels(t *testing.T, faults ...string) *Stand {
 	return s
 }
 
-// helperOf is the pid of a node's helper, once there is another one than before.
-func helperOf(t *testing.T, s *Stand, node, before int) (pid int) {
+// helperOf is the pid of a kernel's helper, once there is another one than before.
+func helperOf(t *testing.T, dir string, before int) (pid int) {
 	t.Helper()
 	err := until(20*time.Second, func() error {
-		text, err := os.ReadFile(filepath.Join(s.nodeDir(node), "helper"))
+		text, err := os.ReadFile(filepath.Join(dir, "helper"))
 		if err == nil {
 			pid, err = strconv.Atoi(string(text))
 		}
@@ -106,7 +111,7 @@ func helperOf(t *testing.T, s *Stand, node, before int) (pid int) {
 func helpers(t *testing.T, s *Stand) (pids []int) {
 	t.Helper()
 	for node := range 3 {
-		pids = append(pids, helperOf(t, s, node, 0))
+		pids = append(pids, helperOf(t, s.nodeDir(node), 0))
 	}
 	return pids
 }
@@ -188,6 +193,19 @@ func TestKernelsLeaveNothingHoweverTheSurveyEnds(t *testing.T) {
 	}
 }
 
+func TestAKernelThatIsInterruptedEndsWithAllItsProcesses(t *testing.T) {
+	s := fakes(t, &UML{Server: "nfs", Mounts: 1})
+	ctx, interrupt := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- s.surveyUML(ctx, nil, time.Minute) }()
+	pid := helperOf(t, s.Dir, 0)
+	interrupt()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	gone(t, []int{pid})
+}
+
 // What a SIGKILL of the lab leaves: kernels that run, and an unlocked ledger.
 func TestCleanRemovesKernelsAndTheirNetwork(t *testing.T) {
 	s := kernels(t)
@@ -244,7 +262,7 @@ func TestAServerRebootsWhileItsClientsLive(t *testing.T) {
 	s := kernels(t, "reboot 1ms every 10ms")
 	over := survey(t.Context(), s)
 	pids := helpers(t, s)
-	again := helperOf(t, s, 0, pids[0])
+	again := helperOf(t, s.nodeDir(0), pids[0])
 	if alive(pids[0]) || !alive(pids[1]) || !alive(pids[2]) {
 		t.Error("not the server alone was ended")
 	}

@@ -58,8 +58,8 @@ func (u *UML) validateFaults() error {
 		if err != nil {
 			return err
 		}
-		if f.Kind == "restart" && u.Server != "nfs" {
-			return fmt.Errorf("fault %q: only nfs servers can be restarted", text)
+		if (f.Kind == "restart" || f.Kind == "reboot") && u.Server != "nfs" {
+			return fmt.Errorf("fault %q: only nfs servers come back as they were", text)
 		}
 		if (f.Kind == "reboot" || f.Kind == "death") && u.Hosts == 0 {
 			return fmt.Errorf("fault %q: with hosts only, which are kernels of their own", text)
