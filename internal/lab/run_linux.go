@@ -15,7 +15,7 @@ import (
 )
 
 // A Run is some targets, to be made, surveyed and taken down one after the other; but guests, which have one CPU each,
-// side by side.
+// side by side. Several kernels of one target take the whole machine, and have a turn to themselves.
 type Run struct {
 	Targets  []Target
 	Where    Where
