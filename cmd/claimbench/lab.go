@@ -39,8 +39,8 @@ func labCommand() *cobra.Command {
 		Use:   "lab",
 		Short: "Make real filesystems, NFS and SMB included, and survey them",
 		Long: `Make real filesystems on this machine, survey each, and take it down again: local ones on loop devices, FUSE
-programs, and NFS, SMB and 9p shares within a User-mode Linux kernel. It needs root, and for each target the
-packages that "lab list" names.
+programs, and NFS, SMB and 9p shares within one User-mode Linux kernel or several. It needs root, and for each
+target the packages that "lab list" names.
 
 Everything that is made is written down before, in ` + lab.LedgerDir + `. It is removed at the end and after Ctrl-C;
 after a SIGKILL by "lab clean".

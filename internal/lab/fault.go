@@ -16,6 +16,8 @@ import (
 //	cut 5s every 30s              the last client's cable is out for as long
 //	lost-reply 5s every 15s       what the server sends gets lost, what it is sent arrives, and its connections are closed
 //	full 500ms every 3s           the share has no space left for as long
+//	reboot 5s every 2m            the server's kernel is ended, and boots from its disk so much later
+//	death 60s                     the last client's kernel is ended once, that long after the beginning
 type Fault struct {
 	Kind    string
 	Percent int           // of loss
@@ -33,10 +35,10 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s %v", f.Kind, f.For)
 }
 
-const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s every 30s, lost-reply 5s every 15s or full 500ms every 3s"
+const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s every 30s, lost-reply 5s every 15s, full 500ms every 3s, reboot 5s every 2m or death 60s"
 
 // recurring are the faults that come and go.
-var recurring = []string{"restart", "cut", "lost-reply", "full"}
+var recurring = []string{"restart", "cut", "lost-reply", "full", "reboot"}
 
 // parseFault reads the text form.
 func parseFault(text string) (Fault, error) {
@@ -58,7 +60,7 @@ func parseFault(text string) (Fault, error) {
 		return Fault{}, wrong
 	}
 	switch {
-	case f.Kind == "latency" && len(words) == 2:
+	case (f.Kind == "latency" || f.Kind == "death") && len(words) == 2:
 		return f, nil
 	case slices.Contains(recurring, f.Kind) && len(words) == 4 && words[2] == "every":
 		if f.Every, err = time.ParseDuration(words[3]); err == nil && f.Every > f.For {
@@ -67,3 +69,6 @@ func parseFault(text string) (Fault, error) {
 	}
 	return Fault{}, wrong
 }
+
+// outside says of several kernels' faults that they happen to kernels and cables, and not within the server.
+func (f Fault) outside() bool { return f.Kind == "cut" || f.Kind == "reboot" || f.Kind == "death" }

@@ -5,32 +5,23 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
-
-	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/result"
 )
 
-// A trouble is what goes wrong on purpose in a guest. What happened when is in the file faultLog, for people, and in
-// faultTimes.
+// A trouble is what goes wrong on purpose in a guest.
 type trouble struct {
+	diary
 	p         *plan
 	lasting   string // arguments of netem
 	recurring []Fault
-
-	mu       sync.Mutex
-	happened []result.Fault
 }
 
 // misbehave makes the lasting faults of a plan come true.
 func (p *plan) misbehave() (*trouble, error) {
-	t := &trouble{p: p}
+	t := &trouble{p: p, diary: diary{dir: guestDir, began: booted}}
 	network := false
 	for _, text := range p.UML.Faults {
 		f, err := parseFault(text)
@@ -67,9 +58,16 @@ func (p *plan) misbehave() (*trouble, error) {
 
 // netem delays or loses what the server sends to its clients; without arguments it does neither.
 func (t *trouble) netem(how string) error {
+	devices := []string{"vec0"}
+	if t.p.UML.Hosts == 0 {
+		devices = nil
+		for n := 1; n <= t.p.UML.clients(); n++ {
+			devices = append(devices, fmt.Sprintf("v%d", n))
+		}
+	}
 	batch := ""
-	for n := 1; n <= t.p.UML.clients(); n++ {
-		batch += fmt.Sprintf(`qdisc replace dev v%d root netem limit 10000%s\n`, n, how)
+	for _, device := range devices {
+		batch += fmt.Sprintf(`qdisc replace dev %s root netem limit 10000%s\n`, device, how)
 	}
 	return guestRun("printf '" + batch + "' | tc -batch -")
 }
@@ -172,21 +170,6 @@ func fill() (err error) {
 	}
 }
 
-// begins notes that a fault begins, and returns a function that notes its end.
-func (t *trouble) begins(f Fault) (over func()) {
-	t.note("begins: " + f.String())
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := len(t.happened)
-	t.happened = append(t.happened, result.Fault{Fault: f.String(), Begin: race.Now()})
-	return func() {
-		t.mu.Lock()
-		t.happened[i].End = race.Now()
-		t.mu.Unlock()
-		t.note("is over: " + f.String())
-	}
-}
-
 // resent notes what NFS clients have sent more than once, by operation, and what the server has answered from its cache of
 // replies (the first number after rc).
 func (t *trouble) resent() {
@@ -198,29 +181,5 @@ func (t *trouble) resent() {
 	t.note("sent again: " + strings.TrimSpace(string(out)))
 	if err != nil {
 		t.note(err.Error())
-	}
-}
-
-// tellTimes writes down when each fault was, for the host to mark the trials.
-func (t *trouble) tellTimes() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	data, err := json.Marshal(t.happened)
-	if err != nil {
-		return err
-	}
-	tell(faultTimes, string(data))
-	return nil
-}
-
-// note adds a line to the log of faults, with the time since boot.
-func (t *trouble) note(what string) {
-	f, err := os.OpenFile(filepath.Join(guestDir, faultLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "%8.2f s %s\n", time.Since(booted).Seconds(), what)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		fmt.Println("claimbench lab guest:", err)
 	}
 }

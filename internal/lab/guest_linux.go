@@ -113,14 +113,16 @@ func guestModules() error {
 }
 
 func (p *plan) carryOut() error {
+	if p.UML.Hosts > 0 {
+		return p.carryOutNode()
+	}
 	if err := unix.Sethostname([]byte("lab")); err != nil {
 		return err
 	}
 	if err := p.network(); err != nil {
 		return err
 	}
-	serve := map[string]func() error{"nfs": p.serveNFS, "smb": p.serveSMB, "9p": p.serve9P}[p.UML.Server]
-	if err := serve(); err != nil {
+	if err := p.serve(); err != nil {
 		return err
 	}
 	var routes []string
@@ -135,6 +137,10 @@ func (p *plan) carryOut() error {
 		return p.shell(routes)
 	}
 	return p.survey(routes)
+}
+
+func (p *plan) serve() error {
+	return map[string]func() error{"nfs": p.serveNFS, "smb": p.serveSMB, "9p": p.serve9P}[p.UML.Server]()
 }
 
 func modules(names ...string) error {
@@ -171,7 +177,10 @@ func (p *plan) mountShare(n int) (string, error) {
 	if p.UML.Options != "" {
 		options = append(options, p.UML.Options)
 	}
-	command := fmt.Sprintf("nsenter --net=/run/netns/n%d mount -t %s -o %s %s %s", p.client(n), fstype, strings.Join(options, ","), source, at)
+	command := fmt.Sprintf("mount -t %s -o %s %s %s", fstype, strings.Join(options, ","), source, at)
+	if p.UML.Hosts == 0 {
+		command = fmt.Sprintf("nsenter --net=/run/netns/n%d %s", p.client(n), command)
+	}
 	if err := guestRun(command); err != nil {
 		return "", err
 	}

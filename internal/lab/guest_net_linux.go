@@ -11,7 +11,10 @@ import (
 
 // guestHosts names the machines: servers look their clients up by address, and there is no name server to ask.
 func guestHosts() error {
-	hosts := "127.0.0.1 localhost\n" + guestServer + " lab\n10.77.0.11 client-1\n10.77.0.12 client-2\n"
+	hosts := "127.0.0.1 localhost\n" + guestServer + " lab server\n"
+	for n := 1; n <= mostHosts; n++ {
+		hosts += fmt.Sprintf("10.77.0.%d client-%d\n", 10+n, n)
+	}
 	if err := os.WriteFile("/run/hosts", []byte(hosts), 0o644); err != nil {
 		return err
 	}

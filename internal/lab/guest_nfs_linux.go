@@ -21,9 +21,9 @@ func (p *plan) serveNFS() error {
 		return err
 	}
 	err := guestRun(
-		"cd /var/lib/nfs && mkdir v4recovery rpc_pipefs sm sm.bak nfsdcld && touch etab rmtab state"+
+		"cd /var/lib/nfs && mkdir -p v4recovery rpc_pipefs sm sm.bak nfsdcld && touch etab rmtab state"+
 			" && mount -t rpc_pipefs lab rpc_pipefs && mount -t nfsd lab /proc/fs/nfsd && mount --bind /run/exports /etc/exports && nfsdcld",
-		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && "+p.startNFS()+" && rpc.mountd"+p.onlyVersion4(" -N 2 -N 3")+"'",
+		"unshare -m sh -c 'mount -t tmpfs lab /run && "+p.rpcServices()+"exportfs -ra && rpc.mountd"+p.onlyVersion4(" -N 2 -N 3")+" && "+p.startNFS()+"'",
 	)
 	if err != nil {
 		return err

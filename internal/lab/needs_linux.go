@@ -129,5 +129,8 @@ func (t *Target) devices() []string {
 	if t.FUSE != nil {
 		all = append(all, "/dev/fuse")
 	}
+	if t.UML != nil && t.UML.Hosts > 0 {
+		all = append(all, "/dev/net/tun")
+	}
 	return all
 }

@@ -3,8 +3,10 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +16,7 @@ import (
 )
 
 // A Run is some targets, to be made, surveyed and taken down one after the other; but guests, which have one CPU each,
-// side by side.
+// side by side. Several kernels of one target take the whole machine, and have a turn to themselves.
 type Run struct {
 	Targets  []Target
 	Where    Where
@@ -44,7 +46,7 @@ type Outcome struct {
 func (r *Run) All(ctx context.Context) error {
 	var guests []Target
 	for _, t := range r.Targets {
-		if t.UML != nil {
+		if t.UML != nil && t.UML.Hosts == 0 {
 			guests = append(guests, t)
 			continue
 		}
@@ -98,6 +100,9 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 	if o.Err == nil && len(o.File.Targets) != 1 {
 		o.File, o.Err = nil, errors.New("the survey has not surveyed the target; see its log")
 	}
+	if o.Err == nil && o.File.Incomplete != "" && !t.dies() {
+		o.Err = fmt.Errorf("incomplete: %s", o.File.Incomplete)
+	}
 	if t.Refuse != "" && o.Err != nil && strings.Contains(o.Err.Error(), t.Refuse) {
 		o.File, o.Err = r.refusal(t)
 	}
@@ -124,6 +129,11 @@ func (r *Run) judge(t Target, o *Outcome) error {
 	return o.File.Save(o.Saved)
 }
 
+// dies says that a host is to be lost on the way.
+func (t *Target) dies() bool {
+	return t.UML != nil && slices.ContainsFunc(t.UML.Faults, func(f string) bool { return strings.HasPrefix(f, "death ") })
+}
+
 // refusal is the result of a survey that has refused the routes: that, and where. Of a guest nothing else is known.
 func (r *Run) refusal(t Target) (*result.File, error) {
 	host, err := facts.ReadHost()
@@ -138,9 +148,16 @@ func (r *Run) refusal(t Target) (*result.File, error) {
 
 // keepLogs saves what the survey and the guest said beside the result.
 func (r *Run) keepLogs(s *Stand) {
-	for _, name := range []string{surveyLog, consoleName, faultLog} {
+	logs := []string{surveyLog, consoleName, faultLog}
+	if u := s.Target.UML; u != nil && u.Hosts > 0 {
+		logs = append(logs, filepath.Join(u.nodeName(0), faultLog))
+		for node := range u.Hosts + 1 {
+			logs = append(logs, filepath.Join(u.nodeName(node), consoleName), filepath.Join(u.nodeName(node), joinLog))
+		}
+	}
+	for _, name := range logs {
 		if data, err := os.ReadFile(filepath.Join(s.Dir, name)); err == nil && len(data) > 0 {
-			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+name), data, 0o644)
+			os.WriteFile(filepath.Join(r.Out, s.Target.Name+"-"+strings.ReplaceAll(name, "/", "-")), data, 0o644)
 		}
 	}
 }

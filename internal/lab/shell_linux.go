@@ -14,6 +14,9 @@ import (
 
 // Shell leaves a person in a made target until they end the shell, or ctx is done.
 func (s *Stand) Shell(ctx context.Context) error {
+	if u := s.Target.UML; u != nil && u.Hosts > 0 {
+		return errors.New("a target of several kernels has no shell; what each of them says is kept by lab run")
+	}
 	if s.Target.UML != nil {
 		return s.shellUML(ctx)
 	}

@@ -34,7 +34,9 @@ func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, erro
 	}
 	// A survey keeps to its budget, but for what the last workload takes and for removing names.
 	limit := 2*c.Budget + 5*time.Minute
-	if s.Target.UML != nil {
+	if s.Target.UML != nil && s.Target.UML.Hosts > 0 {
+		err = s.surveyKernels(ctx, limit)
+	} else if s.Target.UML != nil {
 		err = s.surveyUML(ctx, s.surveyArgs(guestDir), limit)
 	} else {
 		err = s.surveyHere(ctx, limit)
@@ -77,13 +79,18 @@ func (s *Stand) surveyArgs(dir string) []string {
 }
 
 func (s *Stand) surveyHere(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	args := append([]string{"/proc/self/exe"}, s.surveyArgs(s.Dir)...)
 	args = append(args, s.Routes[0])
 	for _, r := range s.Routes[1:] {
 		args = append(args, "--route", s.Routes[0]+"="+r)
 	}
+	return s.runSurvey(ctx, limit, args)
+}
+
+// runSurvey runs claimbench here.
+func (s *Stand) runSurvey(ctx context.Context, limit time.Duration, args []string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	log, err := os.Create(filepath.Join(s.Dir, surveyLog))
 	if err != nil {
 		return err
@@ -95,7 +102,7 @@ func (s *Stand) surveyHere(ctx context.Context, limit time.Duration) error {
 	cmd.WaitDelay = 20 * time.Second
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		return fmt.Errorf("survey: %w", ctx.Err())
+		return fmt.Errorf("survey: %w", context.Cause(ctx))
 	}
 	return surveyed(err, log.Name(), filepath.Join(s.Dir, resultName))
 }

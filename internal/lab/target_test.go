@@ -81,6 +81,11 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 		strings.Replace(head, "process", "galaxy", 1) + "bind: true\n":               `"galaxy" is none`,
 		strings.Replace(head, "local", "loco", 1) + "bind: true\n":                   `"loco" is none`,
 		head + "bind: true\nclaims: {flok: always}\n":                                "flok is no promise",
+		head + "uml: {server: nfs, hosts: 1}\n":                                      "hosts must be 2 to 8",
+		head + "uml: {server: nfs, hosts: 2, clients: 2}\n":                          "no mounts, clients, identifiers or overlay",
+		head + "uml: {server: nfs, mounts: 2, clones: true}\n":                       "clones are hosts",
+		head + "uml: {server: nfs, mounts: 2, faults: [death 1m]}\n":                 "with hosts only",
+		head + "uml: {server: smb, hosts: 2, faults: [reboot 1s every 1m]}\n":        "only of nfs servers",
 	} {
 		_, err := loadOne(fstest.MapFS{"a.yaml": {Data: []byte(content)}}, "a.yaml")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "a.yaml: ") {

@@ -17,6 +17,8 @@ type UML struct {
 	Options     string   `yaml:"options"`     // of every mount
 	Mounts      int      `yaml:"mounts"`      // 1 or 2
 	Clients     int      `yaml:"clients"`     // network namespaces to mount from; 0 is 1
+	Hosts       int      `yaml:"hosts"`       // instead of these two: kernels that mount it once each, while one more serves it
+	Clones      bool     `yaml:"clones"`      // the hosts have one name and one machine id
 	Identifiers []string `yaml:"identifiers"` // nfs_client/identifier of each
 	Overlay     string   `yaml:"overlay"`     // lower: an overlay over the share, with its upper layer in memory
 	Faults      []string `yaml:"faults"`      // see Fault
@@ -34,6 +36,10 @@ func (u *UML) validate() error {
 	switch {
 	case servers[u.Server] == nil:
 		return fmt.Errorf("server %q is none; there are %s", u.Server, strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
+	case u.Hosts != 0:
+		return u.validateHosts()
+	case u.Clones:
+		return errors.New("clones are hosts, of which there are none")
 	case u.Mounts < 1 || u.Mounts > 2:
 		return errors.New("mounts must be 1 or 2")
 	case u.Clients < 0 || u.Clients > u.Mounts:
@@ -52,18 +58,70 @@ func (u *UML) validateFaults() error {
 		if err != nil {
 			return err
 		}
-		if (f.Kind == "restart" || f.Kind == "lost-reply") && u.Server != "nfs" {
+		if (f.Kind == "restart" || f.Kind == "reboot" || f.Kind == "lost-reply") && u.Server != "nfs" {
 			return fmt.Errorf("fault %q: only of nfs servers", text)
+		}
+		if (f.Kind == "reboot" || f.Kind == "death") && u.Hosts == 0 {
+			return fmt.Errorf("fault %q: with hosts only, which are kernels of their own", text)
+		}
+		if u.Hosts > 0 && slices.Contains([]string{"restart", "lost-reply", "full"}, f.Kind) {
+			return fmt.Errorf("fault %q: within one kernel only", text)
 		}
 	}
 	return nil
 }
 
-func (u *UML) clients() int { return max(1, u.Clients) }
+const mostHosts = 8
+
+// validateHosts is about several kernels, which leave some of the rest no sense.
+func (u *UML) validateHosts() error {
+	switch {
+	case u.Hosts < 2 || u.Hosts > mostHosts:
+		return fmt.Errorf("hosts must be 2 to %d", mostHosts)
+	case u.Mounts != 0 || u.Clients != 0 || len(u.Identifiers) > 0 || u.Overlay != "":
+		return errors.New("hosts mount the share once each, so that there are no mounts, clients, identifiers or overlay to name")
+	}
+	return u.validateFaults()
+}
+
+// clients is how many there are in the server's kernel.
+func (u *UML) clients() int {
+	if u.Hosts > 0 {
+		return 0
+	}
+	return max(1, u.Clients)
+}
+
+// disk says that what the server keeps has to survive it.
+func (u *UML) disk() bool {
+	return slices.ContainsFunc(u.Faults, func(f string) bool { return strings.HasPrefix(f, "reboot ") })
+}
+
+// nodeName is what the lab calls one of several kernels.
+func (u *UML) nodeName(node int) string {
+	if node == 0 {
+		return "server"
+	}
+	return fmt.Sprintf("client-%d", node)
+}
+
+// hostName is what it calls itself.
+func (u *UML) hostName(node int) string {
+	if node > 0 && u.Clones {
+		return "clone"
+	}
+	return u.nodeName(node)
+}
 
 func (u *UML) needs() map[string]string {
 	all := map[string]string{"linux.uml": "user-mode-linux", "ip": "iproute2", "modprobe": "kmod", "nsenter": "util-linux"}
 	maps.Copy(all, servers[u.Server])
+	if u.Hosts > 0 {
+		all["unshare"] = "util-linux"
+	}
+	if u.disk() {
+		all["mkfs.ext4"] = "e2fsprogs"
+	}
 	return all
 }
 
@@ -74,18 +132,21 @@ type plan struct {
 	Dir    string   // the scratch directory, by its path on the host
 	Survey []string // the arguments of claimbench, but for the routes
 	Shell  bool     // a shell on the console instead
+	Node   int      // which of several kernels this is: 0 is the server
 }
 
 // The names of the files in a scratch directory that host and guest share.
 const (
 	binaryName  = "claimbench"
-	initName    = "init" // what the guest's kernel starts
+	diskName    = "disk.img" // of a server that reboots
+	initName    = "init"     // what the guest's kernel starts
 	planName    = "plan.json"
 	stateName   = "state"       // one word: how far the guest is
 	failureName = "failure"     // one line: why it gave up
 	consoleName = "console.log" // what its kernel and its programs say
 	resultName  = "result.json"
 	surveyLog   = "survey.log"
+	joinLog     = "join.log"
 	faultLog    = "faults.log" // what went wrong on purpose, and when
 	faultTimes  = "faults.json"
 	configName  = "survey.yaml"

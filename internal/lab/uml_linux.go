@@ -47,7 +47,7 @@ func copyFile(from, to string, mode os.FileMode) (err error) {
 
 // A guest is a kernel that runs.
 type guest struct {
-	s     *Stand
+	dir   string // its scratch directory
 	cmd   *exec.Cmd
 	group int // its process group
 	ended chan error
@@ -60,41 +60,40 @@ func (s *Stand) boot(p plan) (*guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir, planName), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.Dir, planName), data, 0o600); err != nil {
 		return nil, err
 	}
 	kernel, err := filepath.EvalSymlinks(program("linux.uml"))
 	if err != nil {
 		return nil, err
 	}
-	cmd := s.command(context.Background(), []string{kernel,
-		fmt.Sprintf("mem=%dM", cmp.Or(p.UML.MemMiB, 512)), "umid=lab", "uml_dir=" + filepath.Join(s.Dir, "uml"),
+	args := []string{kernel,
+		fmt.Sprintf("mem=%dM", cmp.Or(p.UML.MemMiB, 512)), "umid=lab", "uml_dir=" + filepath.Join(p.Dir, "uml"),
 		"rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=" + console(p.Shell),
-		"init=" + filepath.Join(s.Dir, initName), GuestVariable + "=" + s.Dir, "lab", "guest",
-	})
+		"init=" + filepath.Join(s.Dir, initName), GuestVariable + "=" + p.Dir,
+	}
+	if p.UML.Hosts > 0 {
+		args = s.onBridges(append(args, p.devices()...)...)
+	}
+	cmd := s.command(context.Background(), append(args, "lab", "guest"))
 	if p.Shell {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		cmd.SysProcAttr.Pgid, cmd.SysProcAttr.Foreground = 0, true
+		cmd.SysProcAttr.Foreground = true
 	} else {
-		log, err := os.Create(filepath.Join(s.Dir, consoleName))
+		log, err := os.OpenFile(filepath.Join(p.Dir, consoleName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 		if err != nil {
 			return nil, err
 		}
 		defer log.Close()
 		cmd.Stdout, cmd.Stderr = log, log
 	}
+	cmd.SysProcAttr.Pgid = 0 // the kernel would leave the stand's group for a session of its own
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &guest{s: s, cmd: cmd, group: s.group, ended: make(chan error, 1)}
-	if p.Shell {
-		g.group = cmd.Process.Pid
-	}
+	g := &guest{dir: p.Dir, cmd: cmd, group: cmd.Process.Pid, ended: make(chan error, 1)}
 	go func() { g.ended <- cmd.Wait() }()
-	// A kernel that leads no group makes itself the leader of a session, and so of a group of its own.
-	return g, errors.Join(
-		s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark}),
-		s.ledger.Note(Entry{Kind: kindGroup, PGID: cmd.Process.Pid, Path: kernel, Mark: s.ledger.Mark}))
+	return g, s.ledger.Note(Entry{Kind: kindGroup, PGID: g.group, Path: kernel, Mark: s.ledger.Mark})
 }
 
 func console(shell bool) string {
@@ -125,13 +124,13 @@ func (s *Stand) surveyUML(ctx context.Context, args []string, limit time.Duratio
 func (g *guest) wait(ctx context.Context, state string, limit time.Duration) error {
 	deadline := time.After(limit)
 	for ended := false; ; {
-		switch word, err := os.ReadFile(filepath.Join(g.s.Dir, stateName)); {
+		switch word, err := os.ReadFile(filepath.Join(g.dir, stateName)); {
 		case err == nil && (string(word) == state || string(word) == stateDone):
 			return nil
 		case err != nil && !errors.Is(err, os.ErrNotExist):
 			return err
 		}
-		if why, err := os.ReadFile(filepath.Join(g.s.Dir, failureName)); err == nil && bytes.HasSuffix(why, []byte("\n")) {
+		if why, err := os.ReadFile(filepath.Join(g.dir, failureName)); err == nil && bytes.HasSuffix(why, []byte("\n")) {
 			return fmt.Errorf("in the guest: %s%s", bytes.TrimSpace(why), g.tail())
 		}
 		if ended {
@@ -154,7 +153,7 @@ const tailLines = 15
 
 // tail is the end of what the console says, for an error.
 func (g *guest) tail() string {
-	data, err := os.ReadFile(filepath.Join(g.s.Dir, consoleName))
+	data, err := os.ReadFile(filepath.Join(g.dir, consoleName))
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return "; its console says nothing"
 	}
@@ -165,6 +164,5 @@ func (g *guest) tail() string {
 // kill ends the guest's whole process group: the kernel's helpers would outlive the kernel.
 func (g *guest) kill() {
 	unix.Kill(-g.group, unix.SIGKILL) // ESRCH: all have ended
-	unix.Kill(-g.cmd.Process.Pid, unix.SIGKILL)
 	<-g.ended
 }

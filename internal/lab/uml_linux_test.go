@@ -15,11 +15,10 @@ func TestAGuestThatEndsIsHeardToTheEnd(t *testing.T) {
 		{stateName, stateDone, ""},
 		{stateName, stateUp, "the guest ended before it was surveying"},
 	} {
-		s := &Stand{Dir: t.TempDir()}
-		g := &guest{s: s, ended: make(chan error, 1)}
+		g := &guest{dir: t.TempDir(), ended: make(chan error, 1)}
 		said := make(chan error, 1)
 		time.AfterFunc(20*time.Millisecond, func() { // within the pause between two looks
-			said <- os.WriteFile(filepath.Join(s.Dir, c.file), []byte(c.content), 0o644)
+			said <- os.WriteFile(filepath.Join(g.dir, c.file), []byte(c.content), 0o644)
 			g.ended <- nil
 		})
 		err := g.wait(t.Context(), stateSurveying, 10*time.Second)

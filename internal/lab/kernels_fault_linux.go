@@ -1,0 +1,100 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// misbehave lets those faults happen that are not within one of the kernels, until ctx is done. What is returned waits
+// for the last one to be over.
+func (n *nodes) misbehave(ctx context.Context, fail context.CancelCauseFunc) (over func() error) {
+	var all sync.WaitGroup
+	d := &diary{dir: n.s.Dir, began: time.Now()}
+	for _, text := range n.s.Target.UML.Faults {
+		f, err := parseFault(text)
+		if err != nil {
+			continue // the target's file was refused
+		}
+		if !f.outside() {
+			d.begins(f) // the server has it, all the time
+			continue
+		}
+		all.Go(func() {
+			for n.pause(ctx, f) {
+				end := d.begins(f)
+				if err := n.happen(ctx, f, fail); err != nil && ctx.Err() == nil {
+					fail(fmt.Errorf("fault %q: %w", f, err))
+					return
+				}
+				if f.Every == 0 {
+					return // and lasts
+				}
+				end()
+			}
+		})
+	}
+	return func() error { all.Wait(); return d.tellTimes() }
+}
+
+// pause waits until a fault is due, and reports whether it still is.
+func (n *nodes) pause(ctx context.Context, f Fault) bool {
+	due := f.Every
+	if f.Kind == "death" {
+		due = f.For
+	}
+	return sleep(ctx, due)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// happen is one fault from its beginning to its end. A link is cut at the bridge: a kernel whose device is taken down
+// under it keeps a processor busy.
+func (n *nodes) happen(ctx context.Context, f Fault, fail context.CancelCauseFunc) error {
+	last := n.s.Target.UML.Hosts
+	switch f.Kind {
+	case "death":
+		n.ending.Lock()
+		defer n.ending.Unlock()
+		n.kill(last)
+		return nil
+	case "reboot":
+		return n.reboot(ctx, f, fail)
+	}
+	if err := n.s.run(ctx, n.s.onBridges("ip", "link", "set", tap(last), "nomaster")); err != nil {
+		return err
+	}
+	sleep(ctx, f.For)
+	return n.s.run(context.WithoutCancel(ctx), n.s.onBridges("ip", "link", "set", tap(last), "master", "data"))
+}
+
+// reboot cuts the server's power, and boots it again from its disk.
+func (n *nodes) reboot(ctx context.Context, f Fault, fail context.CancelCauseFunc) error {
+	n.ending.Lock()
+	defer n.ending.Unlock()
+	n.kill(0)
+	if err := os.Remove(filepath.Join(n.s.nodeDir(0), stateName)); err != nil {
+		return err
+	}
+	if !sleep(ctx, f.For) {
+		return nil
+	}
+	if err := n.boot(0); err != nil {
+		return err
+	}
+	if err := n.guests[0].wait(ctx, stateSurveying, bootTime); err != nil {
+		return err
+	}
+	n.watch(ctx, 0, fail)
+	return nil
+}
