@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run compose.yaml and compose.local.yaml for real, in a User-mode Linux kernel that has NFS, on a machine that has
-# neither Docker nor NFS in its own kernel, and reaches no image registry. Needs root and some minutes.
+# neither Docker nor NFS in its own kernel, and reaches no image registry. Needs root, and up to an hour and a half.
 #
 #   configs/compose-lab.sh DIR           # DIR: where everything is made; results and logs stay in DIR/out
 #   configs/compose-lab.sh DIR 'COMMAND' # run that in the guest instead, in the directory of compose.yaml
@@ -110,12 +110,13 @@ images() {
 	said "images: $(docker images --format '{{.Repository}} {{.Size}}' | tr '\n' ';')"
 }
 
-# surveys are the commands of docs/containers.md. The kernel has one CPU: what takes long elsewhere takes too long here.
+# surveys are the commands of docs/containers.md. The kernel has one CPU: what takes long elsewhere takes too long here,
+# and containers may take minutes to join.
 surveys() {
-	export SURVEY="survey --anonymize --config /configs/lab/surveys/network.yaml"
+	export SURVEY="survey --wait 10m --anonymize --config /configs/compose-lab.yaml"
 	run compose-nfs42 docker compose up --scale contender=4 --exit-code-from coordinator
 	docker compose down --volumes
-	SURVEY="probe excl-create,mkdir,link,flock,visibility --anonymize --config /configs/lab/surveys/network.yaml"
+	SURVEY="probe excl-create,flock --wait 10m --anonymize --config /configs/compose-lab.yaml --budget 5m"
 	CLAIMS=shared run compose-shared docker compose up --scale contender=4 --exit-code-from coordinator
 	CLAIMS=shared docker compose down --volumes
 	NFS_VERSION=3 NFS_OPTIONS=noac run compose-nfs3 docker compose up --scale contender=4 --exit-code-from coordinator

@@ -188,17 +188,17 @@ func TestWhatIsTriedAgainAndWhatIsNot(t *testing.T) {
 		return Join(context.Background(), j)
 	}
 	addr, seen := bothered(t, 0, server)
-	if err := once(Joining{URL: "nats://join:wrong@" + addr, Wait: time.Hour}); err == nil || !strings.Contains(err.Error(), "refuses the token") || seen.Load() != 1 {
+	if err := once(Joining{URL: "nats://join:wrong@" + addr, Wait: 20 * time.Second}); err == nil || !strings.Contains(err.Error(), "refuses the token") || seen.Load() != 1 {
 		t.Errorf("a wrong token, shown %d times: %v", seen.Load(), err)
 	}
 	addr, seen = bothered(t, 0, server)
-	if err := once(Joining{URL: "tls://" + addr, Wait: time.Hour}); err == nil || seen.Load() != 1 {
+	if err := once(Joining{URL: "tls://" + addr, Wait: 20 * time.Second}); err == nil || seen.Load() != 1 {
 		t.Errorf("TLS with a server that has none, asked %d times: %v", seen.Load(), err)
 	}
-	if err := once(Joining{URL: "nats://" + addr, CA: "/nonexistent", Wait: time.Hour}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+	if err := once(Joining{URL: "nats://" + addr, CA: "/nonexistent", Wait: 20 * time.Second}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if err := once(Joining{URL: "nats://" + addr, Creds: "/nonexistent", Wait: time.Hour}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+	if err := once(Joining{URL: "nats://" + addr, Creds: "/nonexistent", Wait: 20 * time.Second}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	addr, seen = bothered(t, 1<<30, "")
