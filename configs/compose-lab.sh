@@ -128,12 +128,12 @@ surveys() {
 	run scratch docker run --rm claimbench survey --out - /data
 }
 
-# run keeps what a command prints, its exit status and its results.
+# run keeps what a command prints, its exit status and its results. One that hangs does not take the others with it.
 run() {
 	local name=$1 status=0
 	shift
 	said "$*"
-	"$@" >"$lab/out/$name.log" 2>&1 || status=$?
+	timeout --kill-after=1m 1h "$@" >"$lab/out/$name.log" 2>&1 || status=$?
 	said "$name: status $status"
 	echo "$name $status" >>"$lab/out/status"
 	local f

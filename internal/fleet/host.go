@@ -86,7 +86,7 @@ const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
 	silence    = 8 * time.Second // without an answer, and the host is lost
-	pingWait   = 4 * time.Second // a late answer is a sign of life, too
+	pingWait   = silence         // a late answer is a sign of life, too
 	patience   = 10 * time.Second
 	mostWait   = 30 * time.Minute // for an answer: longer than anything that a contender does at once
 )
