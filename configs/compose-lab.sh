@@ -83,7 +83,7 @@ guest() {
 	cp -r "$lab/project" "$project"
 	cd "$project"
 	if [ -e "$lab/command" ]; then
-		export -f run said
+		export -f run said down
 		export lab
 		bash "$lab/command"
 	else
@@ -115,18 +115,20 @@ images() {
 surveys() {
 	export SURVEY="survey --wait 10m --anonymize --config /configs/compose-lab.yaml"
 	run compose-nfs42 docker compose up --scale contender=4 --exit-code-from coordinator
-	docker compose down --volumes
+	down
 	SURVEY="probe excl-create,flock --wait 10m --anonymize --config /configs/compose-lab.yaml --budget 5m"
 	CLAIMS=shared run compose-shared docker compose up --scale contender=4 --exit-code-from coordinator
-	CLAIMS=shared docker compose down --volumes
+	CLAIMS=shared down
 	NFS_VERSION=3 NFS_OPTIONS=noac run compose-nfs3 docker compose up --scale contender=4 --exit-code-from coordinator
-	docker compose down --volumes
+	down
 	run local docker compose -f compose.local.yaml up --scale contender=4 --exit-code-from coordinator
 	run overlay docker compose -f compose.local.yaml run --rm overlay
 	run volume docker compose -f compose.local.yaml run --rm volume
-	docker compose -f compose.local.yaml down --volumes
+	down -f compose.local.yaml
 	run scratch docker run --rm claimbench survey --out - /data
 }
+
+down() { timeout --kill-after=1m 5m docker compose "$@" down --volumes || said "docker compose $* down: status $?"; }
 
 # run keeps what a command prints, its exit status and its results. One that hangs does not take the others with it.
 run() {
