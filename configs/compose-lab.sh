@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run compose.yaml and compose.local.yaml for real, in a User-mode Linux kernel that has NFS, on a machine that has
-# neither Docker nor NFS in its own kernel, and reaches no image registry. Needs root and some minutes.
+# neither Docker nor NFS in its own kernel, and reaches no image registry. Needs root, and up to an hour and a half.
 #
 #   configs/compose-lab.sh DIR           # DIR: where everything is made; results and logs stay in DIR/out
 #   configs/compose-lab.sh DIR 'COMMAND' # run that in the guest instead, in the directory of compose.yaml
@@ -83,7 +83,7 @@ guest() {
 	cp -r "$lab/project" "$project"
 	cd "$project"
 	if [ -e "$lab/command" ]; then
-		export -f run said
+		export -f run said down
 		export lab
 		bash "$lab/command"
 	else
@@ -110,29 +110,32 @@ images() {
 	said "images: $(docker images --format '{{.Repository}} {{.Size}}' | tr '\n' ';')"
 }
 
-# surveys are the commands of docs/containers.md. The kernel has one CPU: what takes long elsewhere takes too long here.
+# surveys are the commands of docs/containers.md. The kernel has one CPU: what takes long elsewhere takes too long here,
+# and containers may take minutes to join.
 surveys() {
-	export SURVEY="survey --anonymize --config /configs/lab/surveys/network.yaml"
+	export SURVEY="survey --wait 10m --anonymize --config /configs/compose-lab.yaml"
 	run compose-nfs42 docker compose up --scale contender=4 --exit-code-from coordinator
-	docker compose down --volumes
-	SURVEY="probe excl-create,mkdir,link,flock,visibility --anonymize --config /configs/lab/surveys/network.yaml"
+	down
+	SURVEY="probe excl-create,flock --wait 10m --anonymize --config /configs/compose-lab.yaml --budget 5m"
 	CLAIMS=shared run compose-shared docker compose up --scale contender=4 --exit-code-from coordinator
-	CLAIMS=shared docker compose down --volumes
+	CLAIMS=shared down
 	NFS_VERSION=3 NFS_OPTIONS=noac run compose-nfs3 docker compose up --scale contender=4 --exit-code-from coordinator
-	docker compose down --volumes
+	down
 	run local docker compose -f compose.local.yaml up --scale contender=4 --exit-code-from coordinator
 	run overlay docker compose -f compose.local.yaml run --rm overlay
 	run volume docker compose -f compose.local.yaml run --rm volume
-	docker compose -f compose.local.yaml down --volumes
+	down -f compose.local.yaml
 	run scratch docker run --rm claimbench survey --out - /data
 }
 
-# run keeps what a command prints, its exit status and its results.
+down() { timeout --kill-after=1m 5m docker compose "$@" down --volumes || said "docker compose $* down: status $?"; }
+
+# run keeps what a command prints, its exit status and its results. One that hangs does not take the others with it.
 run() {
 	local name=$1 status=0
 	shift
 	said "$*"
-	"$@" >"$lab/out/$name.log" 2>&1 || status=$?
+	timeout --kill-after=1m 1h "$@" >"$lab/out/$name.log" 2>&1 || status=$?
 	said "$name: status $status"
 	echo "$name $status" >>"$lab/out/status"
 	local f

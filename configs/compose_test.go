@@ -297,8 +297,10 @@ func TestContainersDoWhatTheScriptKnows(t *testing.T) {
 }
 
 func TestTheSettingsForNetworksAreValid(t *testing.T) {
-	if _, err := config.Load("network.yaml"); err != nil {
-		t.Error(err)
+	for _, path := range []string{"network.yaml", "compose-lab.yaml"} {
+		if _, err := config.Load(path); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ join() {
 		return 2
 		;;
 	esac
-	until [ -s "$token" ] && getent hosts coordinator >/dev/null; do sleep 0.2; done
+	until [ -s "$token" ]; do sleep 0.2; done
 	CLAIMBENCH_TOKEN=$(<"$token")
 	export CLAIMBENCH_TOKEN
 	(unprivileged "$nobody" "$nobody" claimbench join --dir "$dir" nats://coordinator:4222) &

@@ -59,6 +59,7 @@ processes can come from --token-file or the environment variable CLAIMBENCH_TOKE
 	fl := cmd.Flags()
 	fl.StringArrayVar(&j.Dirs, "dir", nil, "the directory under survey")
 	fl.StringArrayVar(&routes, "route", nil, "another way to the same directory on this host")
+	fl.StringVar(&j.Meeting, "meeting", fleet.DefaultMeeting, "the name that serve gave its meeting")
 	fl.StringVar(&j.Name, "name", "", "of this host in the result (default its host name)")
 	fl.DurationVar(&j.Wait, "wait", 2*time.Minute, "how long to wait for serve to appear")
 	fl.StringVar(&tokenFile, "token-file", "", "file with the token, if it is not in the URL")

@@ -45,6 +45,7 @@ CLAIMBENCH_TOKEN gives one of your own. Off loopback use --tls-cert and --tls-ke
 	fl.BoolVar(&f.Open, "no-token", false, "let anybody join: on loopback, or with TLS")
 	fl.StringVar(&f.Cert, "tls-cert", "", "certificate of the embedded server, a PEM file")
 	fl.StringVar(&f.Key, "tls-key", "", "its key")
+	fl.StringVar(&f.Name, "meeting", fleet.DefaultMeeting, "its name, which hosts must give too: where several meet at one --nats server")
 	fl.StringVar(&f.URL, "nats", "", "URL of a NATS server that is there already, instead of the embedded one")
 	fl.StringVar(&f.CA, "tls-ca", "", "certificates to trust beside the system's, for --nats")
 	fl.StringVar(&f.Creds, "nats-creds", "", "NATS credentials file, for --nats")

@@ -8,7 +8,11 @@
 // events, orders and what contenders write into their words need no conversion. What is not known of the correction is
 // kept, and an overlap of two attempts that it could explain is none.
 //
-// The package's caveat: whoever has the token may make a joined host do, inside its directory, everything that a probe
-// does, and speak for another host: all show one token, and the server does not know which host a connection is. The token
-// is the fence, not the protocol, and a result is as honest as the least honest of its hosts.
+// All hosts show one token. The embedded server tells them apart by a key that each draws for itself: a host hears the
+// orders that are for it and no others, answers for itself, and announces what its own contenders write. On a NATS server
+// that was there already only that server's permissions part them: whoever may publish there may make a joined host do,
+// inside its directory, everything that a probe does.
+//
+// The package's caveat: whoever has the token may join in the place of a host, and read what contenders announce. The
+// token is the fence, not the protocol, and a result is as honest as the least honest of its hosts.
 package fleet

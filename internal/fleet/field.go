@@ -57,6 +57,15 @@ func (d *field) Abandoned() int {
 
 func (d *field) host(i int) *host { return d.routes[d.Route(i)].host }
 
+// homes are the ids of the first contenders' hosts.
+func (d *field) homes(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = d.host(i).id
+	}
+	return ids
+}
+
 // start starts the contenders on their hosts.
 func (d *field) start(ctx context.Context) error {
 	n := d.cfg.Contenders
@@ -64,8 +73,9 @@ func (d *field) start(ctx context.Context) error {
 	for i := range n {
 		d.setClock(i)
 	}
+	homes := d.homes(n)
 	return d.f.each(d.f.hosts, func(h *host) error {
-		e := errand{Do: doStart, HangAfter: int64(d.cfg.HangAfter), Seed: d.cfg.Seed}
+		e := errand{Do: doStart, Homes: homes, HangAfter: int64(d.cfg.HangAfter), Seed: d.cfg.Seed}
 		for i := range n {
 			if r := d.routes[d.Route(i)]; r.host == h {
 				e.Contenders, e.Route = append(e.Contenders, i), append(e.Route, r.way)
@@ -95,7 +105,7 @@ func (d *field) order(ctx context.Context, i int, o order) (answer, error) {
 	case toEnter, toDo, toBegin:
 		o.Clock = d.setClock(i)
 	}
-	a, err := d.f.ask(ctx, h, contenderAt(d.f.session, i), &o)
+	a, err := d.f.ask(ctx, h, contenderAt(d.f.session, h.id, i), &o)
 	if a.Who.PID != 0 {
 		d.who[i], d.left[i] = a.Who, a.Left
 		d.who[i].Host = h.name()

@@ -100,7 +100,7 @@ func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) 
 	c.words.send()
 	began, from, clocks := time.Now(), race.Now(), c.clocks()
 	events, late := make([][]race.Event, len(c.who)), make([]int, len(c.who))
-	c.f.starter.begin(h.First, h.Rounds, len(c.who), c.pace.lead)
+	c.f.starter.begin(h.First, h.Rounds, c.homes(len(c.who)), c.pace.lead)
 	err := c.together(ctx, func(i int) order {
 		mine := h
 		mine.Offset = c.pace.offsets[c.Route(i)]

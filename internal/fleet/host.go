@@ -17,6 +17,7 @@ import (
 // A host is a joined host as the coordinator knows it.
 type host struct {
 	index  int
+	id     string
 	hello  hello
 	alive  context.Context // ends, with a LostError as its cause, when the host is lost
 	lose   context.CancelCauseFunc
@@ -26,9 +27,9 @@ type host struct {
 	trip time.Duration // of the shortest ping
 }
 
-func newHost(index int, h hello) *host {
+func newHost(index int, id string, h hello) *host {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &host{index: index, hello: h, alive: ctx, lose: cancel}
+	return &host{index: index, id: id, hello: h, alive: ctx, lose: cancel}
 }
 
 func (h *host) name() string    { return h.hello.Name }
@@ -43,11 +44,6 @@ func (h *host) lost() error {
 }
 
 func (h *host) losing(why string) { h.lose(&LostError{h.name(), why}) }
-
-// same says of two hellos that they are one host's, which asked again.
-func (h *hello) same(o *hello) bool {
-	return h.PID == o.PID && h.Host.BootID == o.Host.BootID && h.Host.PIDNamespace == o.Host.PIDNamespace && h.Host.Name == o.Host.Name
-}
 
 // ask sends an order or an errand and waits for its answer: until the context ends, or the host is lost. One that answers
 // pings and nothing else is lost, too.
@@ -82,7 +78,7 @@ func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, 
 }
 
 func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) {
-	return f.ask(ctx, h, hostAt(f.session, h.index), e)
+	return f.ask(ctx, h, errandAt(f.session, h.id), e)
 }
 
 // The pace of pings: at first fast, for the clocks, then just to hear whether the host lives.
@@ -90,7 +86,7 @@ const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
 	silence    = 8 * time.Second // without an answer, and the host is lost
-	pingWait   = 4 * time.Second // a late answer is a sign of life, too
+	pingWait   = silence         // a late answer is a sign of life, too
 	patience   = 10 * time.Second
 	mostWait   = 30 * time.Minute // for an answer: longer than anything that a contender does at once
 )
@@ -155,7 +151,7 @@ func (f *Fleet) keepPinging(h *host) {
 // ping takes one sample of the host's clock.
 func (f *Fleet) ping(h *host) error {
 	sent := race.Now()
-	msg, err := f.point.nc.Request(pingAt(f.session, h.index), nil, pingWait)
+	msg, err := f.point.nc.Request(pingAt(f.session, h.id), nil, pingWait)
 	back := race.Now()
 	if err != nil {
 		return err

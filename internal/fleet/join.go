@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +29,7 @@ import (
 type Joining struct {
 	URL     string   // of the NATS server, with the token in it or without
 	Token   string   // if it is not in the URL
+	Meeting string   // its name at the server; "" is DefaultMeeting
 	Dirs    []string // ways to the directory under survey; nothing outside them is touched
 	Name    string   // of this host; "" is its host name
 	Version string   // of the program
@@ -49,7 +54,9 @@ type pretence struct {
 // it is left: no contender, and no work directory if nobody else can remove it.
 func Join(ctx context.Context, j Joining) (err error) {
 	j.Away = cmp.Or(j.Away, 10*time.Second)
-	m := &member{Joining: j, ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
+	j.Meeting = cmp.Or(j.Meeting, DefaultMeeting)
+	key := secret()
+	m := &member{Joining: j, key: key, id: idOf(key), ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, dir := range j.Dirs {
 		s, err := openSite(dir)
@@ -88,6 +95,8 @@ func Join(ctx context.Context, j Joining) (err error) {
 // A member is a joined host.
 type member struct {
 	Joining
+	key    string // by which the server knows this host
+	id     string // by which all do
 	ops    map[string]*race.Op
 	nc     *nats.Conn
 	sites  []*site
@@ -99,6 +108,7 @@ type member struct {
 	desks    map[int]*desk
 	made     map[string]bool // work directories that are there, by their nonces
 	released bool            // told to leave
+	homes    []string        // of all contenders, the ids of their hosts
 
 	words *heard
 }
@@ -127,7 +137,7 @@ func (m *member) hello() (hello, error) {
 	if err != nil {
 		return hello{}, err
 	}
-	h := hello{Protocol: Protocol, Version: m.Version, Name: m.Name, PID: os.Getpid(), Dirs: len(m.Dirs), Host: host, Ops: Digest(m.Ops)}
+	h := hello{Protocol: Protocol, Version: m.Version, Name: m.Name, Dirs: len(m.Dirs), Host: host, Ops: Digest(m.Ops)}
 	h.Named = h.Name != ""
 	h.Name = cmp.Or(h.Name, host.Name)
 	h.Host.BootID = cmp.Or(m.pretend.bootID, host.BootID)
@@ -143,11 +153,33 @@ func (m *member) hello() (hello, error) {
 	return h, nil
 }
 
-// connect tries again while nobody is there; who is there and refuses is asked once.
+// connect tries again until somebody is there. Who is there and refuses is asked once.
 func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, error) {
+	opts, err := m.options()
+	if err != nil {
+		return nil, bare(err)
+	}
+	for told := false; ; told = true {
+		nc, err := opts.Connect()
+		if err == nil || final(err) || time.Now().After(until) {
+			return nc, bare(err)
+		}
+		if !told {
+			m.Log(fmt.Sprintf("nobody to join yet, trying for %v: %v", m.Wait, err))
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (m *member) options() (nats.Options, error) {
+	o := nats.GetDefaultOptions()
+	o.Url = m.URL
 	opts := []nats.Option{
-		nats.Name("claimbench join"), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(10 * time.Second),
-		nats.Timeout(5 * time.Second), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
+		nats.Name(m.key), nats.CustomInboxPrefix(inboxes + m.id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
+		nats.PingInterval(10 * time.Second), nats.Timeout(5 * time.Second),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
 		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
 	}
@@ -160,28 +192,44 @@ func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, erro
 	if m.Creds != "" {
 		opts = append(opts, nats.UserCredentials(m.Creds))
 	}
-	for {
-		nc, err := nats.Connect(m.URL, opts...)
-		if err == nil || !errors.Is(err, nats.ErrNoServers) || time.Now().After(until) {
-			return nc, bare(err)
-		}
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
-			return nil, err
+	for _, set := range opts {
+		if err := set(&o); err != nil {
+			return o, err
 		}
 	}
+	return o, nil
+}
+
+// final says of an error of connecting that it will be the same the next time: the server refuses, is not trusted, or
+// what it was to be shown is not there.
+func final(err error) bool {
+	var cert *tls.CertificateVerificationError
+	var file *fs.PathError
+	var address *url.Error
+	return refused(err) || errors.As(err, &cert) || errors.As(err, &file) || errors.As(err, &address) ||
+		errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, nats.ErrSecureConnRequired)
+}
+
+func refused(err error) bool {
+	return slices.ContainsFunc([]error{
+		nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired,
+	}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // bare is an error of NATS in words that say what to do.
 func bare(err error) error {
+	var cert *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+	case refused(err):
 		return fmt.Errorf("the server refuses the token: %w; use the join line that serve prints", err)
+	case errors.As(err, &cert):
+		return fmt.Errorf("the server's certificate: %w; is --tls-ca the right file, and the address one that it names?", err)
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("no server there: %w; start claimbench serve first, and look at address and firewall", err)
 	default:
-		return err
+		return fmt.Errorf("the NATS server: %w", err)
 	}
 }
 
@@ -215,7 +263,7 @@ func (m *member) end(why error) {
 func (m *member) introduce(ctx context.Context, h *hello, until time.Time) (welcome, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
-		msg, err := m.nc.RequestWithContext(one, helloAt, encode(h))
+		msg, err := m.nc.RequestWithContext(one, helloAt(m.Meeting, m.id), encode(h))
 		cancel()
 		if err == nil {
 			var w welcome

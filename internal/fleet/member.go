@@ -61,7 +61,7 @@ func (h *heard) wait(number uint64, d time.Duration) bool {
 // serve listens for errands, pings and news.
 func (m *member) serve(ctx context.Context, w welcome) error {
 	m.words = newHeard()
-	_, err := m.nc.Subscribe(pingAt(w.Session, w.Host), func(msg *nats.Msg) {
+	_, err := m.nc.Subscribe(pingAt(w.Session, m.id), func(msg *nats.Msg) {
 		m.pinged.Store(race.Now())
 		_ = msg.Respond(encode(pong{At: race.Now() + m.pretend.ahead, Again: m.again.Load()})) // who does not hear it asks again
 	})
@@ -81,7 +81,7 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 		})
 	}
 	if err == nil {
-		_, err = m.nc.Subscribe(hostAt(w.Session, w.Host), func(msg *nats.Msg) {
+		_, err = m.nc.Subscribe(errandAt(w.Session, m.id), func(msg *nats.Msg) {
 			var e errand
 			if err := decode(msg.Data, &e); err != nil {
 				m.reply(msg, answer{Failure: failureOf(fmt.Errorf("errand: %w", err))})
@@ -109,11 +109,14 @@ func (m *member) reply(msg *nats.Msg, a answer) {
 }
 
 // hear has every desk take note of what changed in contenders' words. What a host announces neither counts nor changes
-// what a contender here has written: that is the coordinator's alone.
+// what a contender of another has written: that is the coordinator's alone.
 func (m *member) hear(msg *nats.Msg) {
 	ours := strings.HasSuffix(msg.Subject, written)
 	var n news
 	err := decode(msg.Data, &n)
+	if err == nil && !ours {
+		err = m.homeOf(n.Words, idIn(msg.Subject))
+	}
 	for _, d := range m.all() {
 		if err == nil {
 			err = d.write(n.Words, n.Echo || !ours)
@@ -126,6 +129,22 @@ func (m *member) hear(msg *nats.Msg) {
 	if ours {
 		m.words.set(n.Number)
 	}
+}
+
+// homeOf objects to words of contenders that are not on the host that announces them.
+func (m *member) homeOf(patches []byte, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	others := -1
+	err := patched(patches, func(who, _ int, _ uint64) {
+		if who >= len(m.homes) || m.homes[who] != id {
+			others = who
+		}
+	})
+	if err == nil && others >= 0 {
+		err = fmt.Errorf("a host announces words of contender %d, which is another's", others)
+	}
+	return err
 }
 
 // watch ends the host's part when the coordinator is gone: with a NATS server that is not its own the connection does not
@@ -212,6 +231,9 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 	if len(e.Route) != len(e.Contenders) || e.HangAfter <= 0 || slices.ContainsFunc(e.Route, func(r int) bool { return r < 0 || r >= len(m.sites) }) {
 		return errors.New("an errand that is not complete: start")
 	}
+	m.mu.Lock()
+	m.homes = e.Homes
+	m.mu.Unlock()
 	// Each desk waits for its contender in a system call. The runtime gives the processor of such a call to other
 	// goroutines only after up to 10 ms; with one to spare for each nobody waits for that.
 	runtime.GOMAXPROCS(runtime.NumCPU() + len(e.Contenders) + 1)
@@ -227,9 +249,9 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 		d.ahead = m.pretend.ahead
 		// Whether these arrive shows elsewhere: a coordinator that is gone ends everything.
 		d.tell = func(patches []byte) {
-			_ = m.nc.Publish(prefix+w.Session+announced, encode(news{Words: patches}))
+			_ = m.nc.Publish(prefix+w.Session+announced+m.id, encode(news{Words: patches}))
 		}
-		d.arrived = func(a arrival) { _ = m.nc.Publish(prefix+w.Session+arrivals, encode(a)) }
+		d.arrived = func(a arrival) { _ = m.nc.Publish(prefix+w.Session+arrivals+m.id, encode(a)) }
 		if !m.take(d) {
 			return errors.Join(errLeaving, d.close())
 		}
@@ -275,7 +297,7 @@ func (m *member) desk(who int) *desk {
 
 // attend carries out the orders for one contender.
 func (m *member) attend(ctx context.Context, w welcome, d *desk) error {
-	_, err := m.nc.Subscribe(contenderAt(w.Session, d.who), func(msg *nats.Msg) {
+	_, err := m.nc.Subscribe(contenderAt(w.Session, m.id, d.who), func(msg *nats.Msg) {
 		var o order
 		if err := decode(msg.Data, &o); err != nil {
 			m.reply(msg, answer{Failure: failureOf(fmt.Errorf("order: %w", err))})

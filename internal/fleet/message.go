@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -17,27 +19,35 @@ import (
 // Protocol is the version of the messages: hosts whose major version, the part before the dot, differs cannot meet.
 const Protocol = "1.0"
 
-// The subjects, each after the prefix of the fleet. A host asks at hello; the coordinator's orders go to a host, and to
-// single contenders; what contenders announce while they run goes to all.
+// The subjects. At first only the name of the meeting is known to both sides, and after the welcome the session is; what
+// one host says or hears ends in that host's id, or has it before its last word, so that a server can tell whose it is.
 const (
 	prefix    = "claimbench."
-	helloAt   = prefix + "hello"
-	written   = ".words.coordinator"
-	announced = ".words.host"
-	anyWords  = ".words.*" // one subscription, so that they come in their order
-	arrivals  = ".arrivals"
+	hellos    = ".hello."            // of the meeting, and the host's id
+	taken     = ".taken"             // of the meeting: answered by the coordinator that is there
+	written   = ".words.coordinator" // of the session, as all that follows
+	announced = ".words.host."       // and the host's id
+	anyWords  = ".words.>"           // one subscription, so that they come in their order
+	arrivals  = ".arrivals."         // and the host's id
 	starts    = ".starts"
 	alive     = ".alive" // asked by a host that hears nothing
+	orders    = ".to."   // and the host's id
 )
 
-func hostAt(session string, host int) string {
-	return fmt.Sprintf("%s%s.host.%d", prefix, session, host)
+func helloAt(meeting, id string) string  { return prefix + meeting + hellos + id }
+func errandAt(session, id string) string { return prefix + session + orders + id + ".errand" }
+func pingAt(session, id string) string   { return prefix + session + orders + id + ".ping" }
+func contenderAt(session, id string, who int) string {
+	return fmt.Sprintf("%s%s%s%s.contender.%d", prefix, session, orders, id, who)
 }
-func pingAt(session string, host int) string {
-	return fmt.Sprintf("%s%s.ping.%d", prefix, session, host)
-}
-func contenderAt(session string, who int) string {
-	return fmt.Sprintf("%s%s.contender.%d", prefix, session, who)
+
+// idIn is the host's id at the end of a subject.
+func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// idOf is the id of the host that has a key. Others may know the id; who does not have the key cannot speak for it.
+func idOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
 }
 
 // A hello is how a host introduces itself.
@@ -46,8 +56,7 @@ type hello struct {
 	Version  string         `json:"version"` // of the program
 	Name     string         `json:"name"`
 	Named    bool           `json:"named,omitzero"` // somebody chose the name
-	PID      int            `json:"pid"`
-	Dirs     int            `json:"dirs"` // ways to the directory
+	Dirs     int            `json:"dirs"`           // ways to the directory
 	Host     result.Host    `json:"host"`
 	TimeNS   string         `json:"time_namespace,omitzero"` // kernels are compared by their boot id and this
 	Routes   []result.Route `json:"routes"`
@@ -72,15 +81,16 @@ type welcome struct {
 
 // An errand is what a host is asked to do beside its contenders' orders.
 type errand struct {
-	Do         string `json:"do"`
-	Contenders []int  `json:"contenders,omitzero"` // to keep ready: start
-	Route      []int  `json:"route,omitzero"`      // of each of them, an index of this host's ways
-	Seed       uint64 `json:"seed,omitzero"`
-	HangAfter  int64  `json:"hang_after_ns,omitzero"`
-	Way        int    `json:"way,omitzero"` // the index of this host's way to the directory
-	Nonce      string `json:"nonce,omitzero"`
-	Heats      int64  `json:"heats,omitzero"` // those that began by this round are over: cancel
-	Sub        string `json:"sub,omitzero"`
+	Do         string   `json:"do"`
+	Contenders []int    `json:"contenders,omitzero"` // to keep ready: start
+	Route      []int    `json:"route,omitzero"`      // of each of them, an index of this host's ways
+	Homes      []string `json:"homes,omitzero"`      // of every contender, the id of its host
+	Seed       uint64   `json:"seed,omitzero"`
+	HangAfter  int64    `json:"hang_after_ns,omitzero"`
+	Way        int      `json:"way,omitzero"` // the index of this host's way to the directory
+	Nonce      string   `json:"nonce,omitzero"`
+	Heats      int64    `json:"heats,omitzero"` // those that began by this round are over: cancel
+	Sub        string   `json:"sub,omitzero"`
 }
 
 // The errands of a host.

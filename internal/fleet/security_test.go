@@ -43,6 +43,7 @@ func TestServeRefusesToBeOpenToTheNetwork(t *testing.T) {
 		{"no port", Meeting{Listen: "127.0.0.1"}, "address to listen on"},
 		{"a port that is none", Meeting{Listen: "127.0.0.1:99999"}, "port"},
 	} {
+		c.m.Name = DefaultMeeting
 		err := c.m.check()
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v", c.name, err)
@@ -55,7 +56,7 @@ func TestHostsThatMayNotJoin(t *testing.T) {
 	good := hello{Protocol: Protocol, Name: "alpha", Dirs: 1, Routes: make([]result.Route, 1), Ops: Digest(survey.Ops())}
 	taken := good
 	taken.Name = "beta"
-	f.hosts = []*host{newHost(0, taken)}
+	f.hosts = []*host{newHost(0, "a", taken)}
 	for _, c := range []struct {
 		name   string
 		change func(*hello)
@@ -79,7 +80,7 @@ func TestHostsThatMayNotJoin(t *testing.T) {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}
-	f.hosts = append(f.hosts, newHost(1, taken), newHost(2, taken))
+	f.hosts = append(f.hosts, newHost(1, "b", taken), newHost(2, "c", taken))
 	if got := f.refuses(&good); !strings.Contains(got, "all 3 hosts") {
 		t.Errorf("one too many: %q", got)
 	}
@@ -121,13 +122,17 @@ func scan(t *testing.T, addr string) {
 // intruder has the token, and uses it for something else.
 func intruder(t *testing.T, f *Fleet) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(f.point.url, nats.ErrorHandler(quiet))
+	nc, err := nats.Connect(f.point.url, nats.ErrorHandler(quiet), nats.Name(intruderKey), nats.CustomInboxPrefix(inboxes+intruderID))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
 	return nc
 }
+
+const intruderKey = "intruder"
+
+var intruderID = idOf(intruderKey)
 
 func TestGarbageIsIgnored(t *testing.T) {
 	f, log := serving(t, 2)
@@ -136,7 +141,7 @@ func TestGarbageIsIgnored(t *testing.T) {
 	for i := range 10000 {
 		garbage := make([]byte, i%200)
 		rand.Read(garbage)
-		for _, at := range []string{helloAt, prefix + f.session + arrivals, prefix + f.session + announced} {
+		for _, at := range []string{helloAt(f.Name, intruderID), prefix + f.session + arrivals + intruderID, prefix + f.session + announced + intruderID} {
 			if err := nc.Publish(at, garbage); err != nil {
 				t.Fatal(err)
 			}
@@ -160,11 +165,58 @@ func TestAHostMayNotGiveOrders(t *testing.T) {
 	f, _, _ := together(t, part{Name: "alpha"}, part{Name: "beta"})
 	defer f.Close()
 	nc := intruder(t, f)
-	if msg, err := nc.Request(hostAt(f.session, 0), encode(errand{Do: doLeave}), 500*time.Millisecond); err == nil {
+	if msg, err := nc.Request(errandAt(f.session, f.hosts[0].id), encode(errand{Do: doLeave}), 500*time.Millisecond); err == nil {
 		t.Errorf("it was answered: %s", msg.Data)
 	}
 	if f.hosts[0].lost() != nil {
 		t.Error("a host left when another told it to")
+	}
+}
+
+// All hosts show the same token; one must not hear what another is told, nor answer for it or announce for it.
+func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
+	f, _, _ := together(t, part{Name: "alpha"}, part{Name: "beta"})
+	defer f.Close()
+	denied := make(chan string, 100)
+	nc := intruder(t, f)
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err.Error() })
+	other := f.hosts[0].id
+	refused := []string{
+		">", prefix + ">", errandAt(f.session, other), errandAt(f.session, "*"), pingAt(f.session, other), contenderAt(f.session, other, 0),
+		inboxes + ">", inboxes + other + ".>", helloAt(f.Name, "*"),
+	}
+	for _, at := range refused {
+		if _, err := nc.SubscribeSync(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := []string{
+		helloAt(f.Name, other), prefix + f.session + announced + other, prefix + f.session + arrivals + other, prefix + f.session + written,
+		prefix + f.session + starts, inboxes + other + ".x", pingAt(f.session, other),
+	}
+	for _, at := range says {
+		if err := nc.Publish(at, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.FlushTimeout(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for range len(refused) + len(says) {
+		select {
+		case err := <-denied:
+			all.WriteString(err + "\n")
+		case <-time.After(10 * time.Second):
+		}
+	}
+	for _, at := range append(refused, says...) {
+		if !strings.Contains(all.String(), `"`+at+`"`) {
+			t.Errorf("%s is allowed", at)
+		}
+	}
+	if msg, err := nc.Request(prefix+f.session+alive, nil, 10*time.Second); err != nil {
+		t.Errorf("a host may not ask whether the coordinator lives: %v %v", msg, err)
 	}
 }
 
@@ -273,7 +325,7 @@ func TestACertificateIsLookedAt(t *testing.T) {
 }
 
 // A host may tell what its contenders write, and that they have arrived. It may not write where the coordinator does, nor
-// stand in for a contender that is still under way.
+// stand in for another host's contender that is still under way.
 func TestAHostMayNotSpeakForOthers(t *testing.T) {
 	f, log := serving(t, 2)
 	defer f.Close()
@@ -291,9 +343,9 @@ func TestAHostMayNotSpeakForOthers(t *testing.T) {
 	if err := nc.Publish(prefix+f.session+written, encode(news{Number: 1})); err != nil {
 		t.Fatal(err)
 	}
-	f.starter.begin(5, 1, 2, 0)
-	for _, who := range []int{0, 0, 7, -1, 64, 0} {
-		if err := nc.Publish(prefix+f.session+arrivals, encode(arrival{Who: who, First: 5})); err != nil {
+	f.starter.begin(5, 1, []string{intruderID, "b"}, 0)
+	for _, who := range []int{0, 0, 1, 7, -1, 64, 0} {
+		if err := nc.Publish(prefix+f.session+arrivals+intruderID, encode(arrival{Who: who, First: 5})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,14 +358,15 @@ func TestAHostMayNotSpeakForOthers(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("a host wrote words where the coordinator does:\n%s", log)
 	}
-	f.starter.hear(&nats.Msg{Data: encode(arrival{Who: 1, First: 5})})
+	f.starter.hear(&nats.Msg{Subject: prefix + f.session + arrivals + "b", Data: encode(arrival{Who: 1, First: 5})})
 	if _, err := starts.NextMsg(5 * time.Second); err != nil {
 		t.Errorf("no start, and all have arrived: %v", err)
 	}
 }
 
 func TestWhatAHostAnnouncesNeitherCountsNorGivesOrders(t *testing.T) {
-	m := &member{Joining: Joining{Log: func(s string) { t.Error(s) }}, words: newHeard(), desks: map[int]*desk{}}
+	log := &safe{}
+	m := &member{Joining: Joining{Log: log.add}, words: newHeard(), desks: map[int]*desk{}, homes: []string{4: "b", 3: "a"}}
 	line, err := race.Start(race.Config{Ops: survey.Ops(), Contenders: 1, First: 3, HangAfter: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -326,15 +379,20 @@ func TestWhatAHostAnnouncesNeitherCountsNorGivesOrders(t *testing.T) {
 		words[9] = w
 		return changes(nil, who, words, none)
 	}
-	m.hear(&nats.Msg{Subject: prefix + "s" + announced, Data: encode(news{Number: 1, Words: word(3, 66)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced + "b", Data: encode(news{Number: 1, Words: word(3, 66)})})
 	if got := line.Words(3)[9]; got != 0 || m.words.last != 0 {
 		t.Errorf("another host wrote %d into the words of a contender here, and %d news count", got, m.words.last)
 	}
-	m.hear(&nats.Msg{Subject: prefix + "s" + announced, Data: encode(news{Words: word(4, 77)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced + "b", Data: encode(news{Words: word(4, 77)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced + "c", Data: encode(news{Words: word(4, 55)})})
+	m.hear(&nats.Msg{Subject: prefix + "s" + announced + "b", Data: encode(news{Words: word(5, 44)})})
 	m.hear(&nats.Msg{Subject: prefix + "s" + written, Data: encode(news{Number: 1, Words: word(3, 88)})})
 	m.hear(&nats.Msg{Subject: prefix + "s" + written, Data: encode(news{Number: 3, Words: word(3, 99)})})
-	if a, b := line.Words(4)[9], line.Words(3)[9]; a != 77 || b != 99 {
-		t.Errorf("words %d and %d", a, b)
+	if a, b, none := line.Words(4)[9], line.Words(3)[9], line.Words(5)[9]; a != 77 || b != 99 || none != 0 {
+		t.Errorf("words %d, %d and %d", a, b, none)
+	}
+	if n := strings.Count(log.String(), "which is another's"); n != 3 {
+		t.Errorf("%d objections:\n%s", n, log)
 	}
 	if m.words.wait(3, 10*time.Millisecond) || !m.words.wait(1, 0) {
 		t.Errorf("news 2 never came, and %d count", m.words.last)
@@ -454,7 +512,7 @@ func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 	if _, err := f.point.nc.Subscribe("deaf", func(*nats.Msg) {}); err != nil {
 		t.Fatal(err)
 	}
-	h := newHost(0, hello{Name: "alpha"})
+	h := newHost(0, "a", hello{Name: "alpha"})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var lost *LostError
@@ -462,7 +520,7 @@ func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	cancel()
-	other := newHost(1, hello{Name: "beta"})
+	other := newHost(1, "b", hello{Name: "beta"})
 	if _, err := f.ask(ctx, other, "deaf", &order{Do: toPend}); err == nil || other.lost() != nil {
 		t.Errorf("nobody waits any more: %v, %v", err, other.lost())
 	}

@@ -65,11 +65,17 @@ func Serve(s Serving) (*Fleet, error) {
 		return nil, err
 	}
 	f.starter.f = f
-	if _, err = f.point.nc.Subscribe(helloAt, f.meet); err == nil {
-		_, err = f.point.nc.Subscribe(prefix+f.session+arrivals, f.starter.hear)
-	}
-	if err == nil {
-		_, err = f.point.nc.Subscribe(prefix+f.session+alive, func(msg *nats.Msg) { _ = msg.Respond(nil) }) // who does not hear it asks again
+	here := func(msg *nats.Msg) { _ = msg.Respond(nil) } // who does not hear it asks again
+	for _, s := range []struct {
+		at string
+		do nats.MsgHandler
+	}{
+		{prefix + f.Name + taken, here}, {prefix + f.session + alive, here},
+		{helloAt(f.Name, "*"), f.meet}, {prefix + f.session + arrivals + "*", f.starter.hear},
+	} {
+		if err == nil {
+			_, err = f.point.nc.Subscribe(s.at, s.do)
+		}
 	}
 	if err != nil {
 		f.point.close()
@@ -93,8 +99,9 @@ func (f *Fleet) meet(msg *nats.Msg) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	id := idIn(msg.Subject)
 	w := welcome{Protocol: Protocol, Session: f.session, Hosts: f.Hosts, Host: len(f.hosts)}
-	if again := slices.IndexFunc(f.hosts, func(o *host) bool { return o.hello.same(&h) }); again >= 0 {
+	if again := slices.IndexFunc(f.hosts, func(o *host) bool { return o.id == id }); again >= 0 {
 		w.Host = f.hosts[again].index // its first hello was answered, and the answer lost
 		_ = msg.Respond(encode(w))
 		return
@@ -108,7 +115,7 @@ func (f *Fleet) meet(msg *nats.Msg) {
 	}
 	h.plain()
 	h.Name = unique(h.Name, f.hosts)
-	f.hosts = append(f.hosts, newHost(len(f.hosts), h))
+	f.hosts = append(f.hosts, newHost(len(f.hosts), id, h))
 	f.Log(fmt.Sprintf("host %d of %d: %s%s", len(f.hosts), f.Hosts, h.Name, f.companions(&h)))
 	_ = msg.Respond(encode(w))
 	if len(f.hosts) == f.Hosts {

@@ -1,12 +1,15 @@
 package fleet
 
 import (
+	"cmp"
 	"crypto/rand"
+	"crypto/subtle"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"strconv"
@@ -19,6 +22,7 @@ import (
 
 // Meeting says where hosts and coordinator meet.
 type Meeting struct {
+	Name   string // of this meeting at its server; "" is DefaultMeeting
 	Listen string // address of the embedded server; a port of 0 is a free one
 	Token  string // that hosts must show; "" draws one
 	Open   bool   // no token at all
@@ -29,10 +33,19 @@ type Meeting struct {
 	Creds  string // file of NATS credentials, for URL
 }
 
-const joinUser = "join"
+// DefaultMeeting is the name that both sides give a meeting to which nobody gave one.
+const DefaultMeeting = "default"
+
+const (
+	joinUser = "join"
+	inboxes  = "_INBOX." // and the host's id: where its answers go
+)
 
 // check refuses what would let anybody in.
 func (m *Meeting) check() error {
+	if !subForm.MatchString(m.Name) {
+		return fmt.Errorf("meeting %q: small letters, digits and dashes make a name", m.Name)
+	}
 	if (m.Cert == "") != (m.Key == "") {
 		return errors.New("a TLS certificate needs its key, and the other way round")
 	}
@@ -62,19 +75,30 @@ type meetingPoint struct {
 	line   string // for a person, who is shown no token but one that was drawn here
 }
 
-func joinLine(given bool, url string) string {
-	if given {
-		return "claimbench join --dir DIR --token-file FILE " + url
+func (m *Meeting) joinLine(given bool, url string) string {
+	line := "claimbench join --dir DIR "
+	if m.Name != DefaultMeeting {
+		line += "--meeting " + m.Name + " "
 	}
-	return "claimbench join --dir DIR " + url
+	if given {
+		line += "--token-file FILE "
+	}
+	if m.CA != "" {
+		line += "--tls-ca FILE "
+	}
+	if m.Creds != "" {
+		line += "--nats-creds FILE "
+	}
+	return line + url
 }
 
 func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
+	m.Name = cmp.Or(m.Name, DefaultMeeting)
 	if err := m.check(); err != nil {
 		return nil, err
 	}
 	if m.URL != "" {
-		return m.visit()
+		return m.visit(log)
 	}
 	given := m.Token != "" && !m.Open
 	if m.Token == "" && !m.Open {
@@ -108,40 +132,68 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 		return nil, err
 	}
 	p := &meetingPoint{server: s, nc: nc, url: m.address(s, !m.Open)}
-	p.line = joinLine(given, m.address(s, !m.Open && !given))
+	p.line = m.joinLine(given, m.address(s, !m.Open && !given))
 	return p, nil
 }
 
 func quiet(*nats.Conn, *nats.Subscription, error) {}
 
-// options: a host may introduce itself, answer, and announce words; orders are the coordinator's alone.
 func (m *Meeting) options(ours string) *server.Options {
 	host, port, _ := net.SplitHostPort(m.Listen)
 	p, _ := strconv.Atoi(port)
 	if p == 0 {
 		p = server.RANDOM_PORT
 	}
-	hosts := &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{helloAt, prefix + "*" + announced, prefix + "*" + arrivals, prefix + "*" + alive}},
-		Subscribe: &server.SubjectPermission{Allow: []string{prefix + ">", "_INBOX.>"}},
-		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
-	}
-	opts := &server.Options{
+	return &server.Options{
 		Host: host, Port: p, NoLog: false, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 10, TLSTimeout: 10,
 		MaxControlLine: 4096, NoSystemAccount: true, PingInterval: 10 * time.Second, MaxPingsOut: 3, WriteDeadline: 10 * time.Second,
-		Users: []*server.User{{Username: "coordinator", Password: ours}},
+		CustomClientAuthentication: &doorkeeper{ours: ours, token: m.Token, open: m.Open, meeting: m.Name},
 	}
-	if m.Open {
-		opts.NoAuthUser = joinUser
-		opts.Users = append(opts.Users, &server.User{Username: joinUser, Password: secret(), Permissions: hosts})
-		return opts
+}
+
+// A doorkeeper lets in the coordinator, and hosts that show the token. All show one token; what tells them apart is a key
+// that each draws for itself, and sends as the name of its connection.
+type doorkeeper struct {
+	ours, token string
+	open        bool
+	meeting     string
+}
+
+func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	switch {
+	case o.Username == "coordinator":
+		return equal(o.Password, d.ours)
+	case d.open || o.Username == joinUser && equal(o.Password, d.token):
+		c.RegisterUser(&server.User{Permissions: hostMay(d.meeting, idOf(o.Name))})
+		return true
 	}
-	opts.Users = append(opts.Users, &server.User{Username: joinUser, Password: m.Token, Permissions: hosts})
-	return opts
+	return false
+}
+
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// hostMay introduce itself, answer what it was asked, and announce words: under its own id. Orders are the coordinator's
+// alone, and each is heard by nobody but the host that it is for.
+func hostMay(meeting, id string) *server.Permissions {
+	const session = prefix + "*"
+	return &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{
+			helloAt(meeting, id), session + announced + id, session + arrivals + id, session + alive,
+		}},
+		Subscribe: &server.SubjectPermission{Allow: []string{
+			session + orders + id + ".>", session + anyWords, session + starts, inboxes + id + ".>",
+		}},
+		Response: &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
+	}
 }
 
 func (m *Meeting) address(s *server.Server, withToken bool) string {
 	u := url.URL{Scheme: "nats", Host: s.Addr().String()}
+	if a, err := netip.ParseAddrPort(u.Host); err == nil && a.Addr().IsUnspecified() {
+		own, _ := net.InterfaceAddrs() // without them loopback is told
+		u.Host = netip.AddrPortFrom(reachable(own), a.Port()).String()
+	}
 	if m.Cert != "" {
 		u.Scheme = "tls"
 	}
@@ -151,11 +203,32 @@ func (m *Meeting) address(s *server.Server, withToken bool) string {
 	return u.String()
 }
 
+// reachable is the address, of a machine's own, by which others most likely reach it.
+func reachable(own []net.Addr) netip.Addr {
+	best := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	for _, o := range own {
+		p, err := netip.ParsePrefix(o.String())
+		switch a := p.Addr(); {
+		case err != nil || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast():
+		case a.Is4():
+			return a
+		case best.IsLoopback():
+			best = a
+		}
+	}
+	return best
+}
+
 // visit uses a server that is there already.
 //
 // Orders and answers are lost with a connection, so that a broken one is not mended: it ends the survey.
-func (m *Meeting) visit() (*meetingPoint, error) {
-	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(quiet), nats.NoReconnect()}
+func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
+	tell := func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			log("the NATS server does not let this be a meeting: " + err.Error())
+		}
+	}
+	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(tell), nats.NoReconnect()}
 	if m.CA != "" {
 		opts = append(opts, nats.RootCAs(m.CA))
 	}
@@ -173,7 +246,25 @@ func (m *Meeting) visit() (*meetingPoint, error) {
 	case err != nil:
 		return nil, bare(err)
 	}
-	return &meetingPoint{nc: nc, url: m.URL, line: joinLine(m.Token != "", m.URL)}, nil
+	if _, err := nc.Request(prefix+m.Name+taken, nil, 2*time.Second); err == nil {
+		nc.Close()
+		return nil, fmt.Errorf("another claimbench serve has meeting %q at that server: give this one a name by --meeting, and its hosts too", m.Name)
+	}
+	return &meetingPoint{nc: nc, url: m.URL, line: m.joinLine(m.Token != "", withoutSecret(m.URL))}, nil
+}
+
+// withoutSecret has words in the place of a password or token, which a log would keep.
+func withoutSecret(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), "PASSWORD")
+	} else {
+		u.User = url.User("TOKEN")
+	}
+	return u.String()
 }
 
 func (p *meetingPoint) close() {
