@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -72,12 +73,13 @@ func (t *trouble) netem(how string) error {
 	return guestRun("printf '" + batch + "' | tc -batch -")
 }
 
-// recur lets the recurring faults happen until stop is closed, each at its own pace. Where a guest takes its time to begin
+// recur lets the recurring faults happen from when the survey has made its directory, without which there would be none,
+// until stop is closed, each at its own pace. Where a guest takes its time to begin
 // and to end one, the next comes later: what is between two faults has to show that everything recovers.
 func (t *trouble) recur(stop <-chan struct{}) {
 	for _, f := range t.recurring {
 		go func() {
-			for {
+			for waitForSteps(stop) {
 				select {
 				case <-stop:
 					return
@@ -90,6 +92,21 @@ func (t *trouble) recur(stop <-chan struct{}) {
 				over()
 			}
 		}()
+	}
+}
+
+// waitForSteps waits until the survey says how many steps it takes; not if stop is closed.
+func waitForSteps(stop <-chan struct{}) bool {
+	for {
+		log, err := os.ReadFile(filepath.Join(guestDir, surveyLog))
+		if err == nil && bytes.Contains(log, []byte(" steps\n")) {
+			return true
+		}
+		select {
+		case <-stop:
+			return false
+		case <-time.After(200 * time.Millisecond):
+		}
 	}
 }
 
