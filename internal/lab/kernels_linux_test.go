@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/internal/result"
 	"github.com/claimbench/claimbench/internal/testenv"
 )
 
@@ -274,4 +275,23 @@ func TestAServerRebootsWhileItsClientsLive(t *testing.T) {
 		t.Error(err)
 	}
 	nothingIsLeft(t, s, append(pids, again))
+}
+
+func TestAHostThatIsLostUnaskedFailsTheRun(t *testing.T) {
+	for _, c := range []struct {
+		faults     []string
+		incomplete string
+		says       string
+	}{
+		{nil, "", ""},
+		{nil, "host a is lost", "the survey is incomplete: host a is lost"},
+		{[]string{"death 1s"}, "host a is lost", ""},
+		{[]string{"death 1s"}, "", "a host was to be lost"},
+	} {
+		target := Target{UML: &UML{Hosts: 2, Faults: c.faults}}
+		err := target.complete(&result.File{Incomplete: c.incomplete})
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+			t.Errorf("%v, %q: %v, want %q", c.faults, c.incomplete, err, c.says)
+		}
+	}
 }

@@ -96,8 +96,8 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 	if o.Err == nil && len(o.File.Targets) != 1 {
 		o.File, o.Err = nil, errors.New("the survey has not surveyed the target; see its log")
 	}
-	if o.Err == nil && o.File.Incomplete != "" && !t.dies() {
-		o.Err = fmt.Errorf("incomplete: %s", o.File.Incomplete)
+	if o.Err == nil {
+		o.Err = t.complete(o.File)
 	}
 	if t.Refuse != "" {
 		o.refused(t)
@@ -116,6 +116,17 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 // dies says that a host is to be lost on the way.
 func (t *Target) dies() bool {
 	return t.UML != nil && slices.ContainsFunc(t.UML.Faults, func(f string) bool { return strings.HasPrefix(f, "death ") })
+}
+
+// complete objects to a survey that ended early, unless a host was to be lost on the way.
+func (t *Target) complete(f *result.File) error {
+	switch {
+	case f.Incomplete != "" && !t.dies():
+		return fmt.Errorf("the survey is incomplete: %s", f.Incomplete)
+	case f.Incomplete == "" && t.dies():
+		return errors.New("a host was to be lost, and the survey does not say so; was it over before?")
+	}
+	return nil
 }
 
 // judge compares what was found with what is expected.
