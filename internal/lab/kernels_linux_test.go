@@ -207,7 +207,7 @@ func TestAKernelThatIsInterruptedEndsWithAllItsProcesses(t *testing.T) {
 	gone(t, []int{pid})
 }
 
-// What a SIGKILL of the lab leaves: kernels that run, and an unlocked ledger.
+// What a SIGKILL of the lab leaves: kernels that run, or what remains of them, and an unlocked ledger.
 func TestCleanRemovesKernelsAndTheirNetwork(t *testing.T) {
 	s := kernels(t)
 	err := s.makeNetwork(t.Context())
@@ -224,6 +224,10 @@ func TestCleanRemovesKernelsAndTheirNetwork(t *testing.T) {
 	pids := helpers(t, s)
 	if on, err := mounted(filepath.Join(s.Dir, networkName)); !on || err != nil {
 		t.Errorf("the network is not there: %v", err)
+	}
+	// One's first process has been killed, too: its helper is in the process group alone.
+	if err := errors.Join(n.guests[0].cmd.Process.Kill(), <-n.guests[0].ended); err == nil {
+		t.Error("it was not killed")
 	}
 	if err := unix.Flock(int(s.ledger.file.Fd()), unix.LOCK_UN); err != nil {
 		t.Fatal(err)
