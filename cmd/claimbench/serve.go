@@ -60,6 +60,7 @@ func (f *fleetFlags) survey() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd, nil, nil) },
 	}
 	s.add(cmd)
+	s.addWorkloads(cmd)
 	return cmd
 }
 

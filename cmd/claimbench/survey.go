@@ -74,9 +74,14 @@ claimbench works inside one directory of its own in each DIR and removes it agai
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, nil) },
 	}
 	f.add(cmd)
+	f.addWorkloads(cmd)
+	return cmd
+}
+
+// addWorkloads adds the flags of a survey that are about its workloads.
+func (f *surveyFlags) addWorkloads(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.protocols, "protocol", nil, "protocols and controls that take part in workloads (default: those that each workload is about)")
 	cmd.Flags().BoolVar(&f.times, "trial-times", false, "keep in the result when each trial of a workload was")
-	return cmd
 }
 
 // run surveys the directories, with all probes of the configuration or the given ones.

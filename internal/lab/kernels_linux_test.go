@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/internal/result"
 	"github.com/claimbench/claimbench/internal/testenv"
 )
 
@@ -206,7 +207,7 @@ func TestAKernelThatIsInterruptedEndsWithAllItsProcesses(t *testing.T) {
 	gone(t, []int{pid})
 }
 
-// What a SIGKILL of the lab leaves: kernels that run, and an unlocked ledger.
+// What a SIGKILL of the lab leaves: kernels that run, or what remains of them, and an unlocked ledger.
 func TestCleanRemovesKernelsAndTheirNetwork(t *testing.T) {
 	s := kernels(t)
 	err := s.makeNetwork(t.Context())
@@ -223,6 +224,10 @@ func TestCleanRemovesKernelsAndTheirNetwork(t *testing.T) {
 	pids := helpers(t, s)
 	if on, err := mounted(filepath.Join(s.Dir, networkName)); !on || err != nil {
 		t.Errorf("the network is not there: %v", err)
+	}
+	// One's first process has been killed, too: its helper is in the process group alone.
+	if err := errors.Join(n.guests[0].cmd.Process.Kill(), <-n.guests[0].ended); err == nil {
+		t.Error("it was not killed")
 	}
 	if err := unix.Flock(int(s.ledger.file.Fd()), unix.LOCK_UN); err != nil {
 		t.Fatal(err)
@@ -274,4 +279,23 @@ func TestAServerRebootsWhileItsClientsLive(t *testing.T) {
 		t.Error(err)
 	}
 	nothingIsLeft(t, s, append(pids, again))
+}
+
+func TestAHostThatIsLostUnaskedFailsTheRun(t *testing.T) {
+	for _, c := range []struct {
+		faults     []string
+		incomplete string
+		says       string
+	}{
+		{nil, "", ""},
+		{nil, "host a is lost", "the survey is incomplete: host a is lost"},
+		{[]string{"death 1s"}, "host a is lost", ""},
+		{[]string{"death 1s"}, "", "a host was to be lost"},
+	} {
+		target := Target{UML: &UML{Hosts: 2, Faults: c.faults}}
+		err := target.complete(&result.File{Incomplete: c.incomplete})
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+			t.Errorf("%v, %q: %v, want %q", c.faults, c.incomplete, err, c.says)
+		}
+	}
 }

@@ -100,8 +100,8 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 	if o.Err == nil && len(o.File.Targets) != 1 {
 		o.File, o.Err = nil, errors.New("the survey has not surveyed the target; see its log")
 	}
-	if o.Err == nil && o.File.Incomplete != "" && !t.dies() {
-		o.Err = fmt.Errorf("incomplete: %s", o.File.Incomplete)
+	if o.Err == nil {
+		o.Err = t.complete(o.File)
 	}
 	if t.Refuse != "" && o.Err != nil && strings.Contains(o.Err.Error(), t.Refuse) {
 		o.File, o.Err = r.refusal(t)
@@ -132,6 +132,17 @@ func (r *Run) judge(t Target, o *Outcome) error {
 // dies says that a host is to be lost on the way.
 func (t *Target) dies() bool {
 	return t.UML != nil && slices.ContainsFunc(t.UML.Faults, func(f string) bool { return strings.HasPrefix(f, "death ") })
+}
+
+// complete objects to a survey that ended early, unless a host was to be lost on the way.
+func (t *Target) complete(f *result.File) error {
+	switch {
+	case f.Incomplete != "" && !t.dies():
+		return fmt.Errorf("the survey is incomplete: %s", f.Incomplete)
+	case f.Incomplete == "" && t.dies():
+		return errors.New("a host was to be lost, and the survey does not say so; was it over before?")
+	}
+	return nil
 }
 
 // refusal is the result of a survey that has refused the routes: that, and where. Of a guest nothing else is known.
