@@ -51,8 +51,8 @@ func (s *Stand) onBridges(args ...string) []string {
 	return append([]string{"nsenter", "--net=" + filepath.Join(s.Dir, networkName), "--"}, args...)
 }
 
-// devices are the kernel parameters of a node's network devices and of its disk. Their addresses stay the same when it boots again:
-// its neighbours remember them.
+// devices are the kernel parameters of a node's network devices and of its disk. The devices have the same addresses when
+// it boots again: its neighbours remember them.
 func (p *plan) devices() []string {
 	var all []string
 	for i, device := range []string{tap(p.Node), fmt.Sprintf("c%d", p.Node)} {
