@@ -93,7 +93,7 @@ func (c *contender) serve() {
 	for done := c.s.done.Load(); ; {
 		gen := c.s.gen.Load()
 		if gen == done {
-			futexWait(&c.s.gen, gen, idleNap)
+			futexSleep(&c.s.gen, gen, idleNap)
 			if os.Getppid() != c.parent {
 				return
 			}

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/claimbench/claimbench/bench"
@@ -19,8 +20,8 @@ func (o *Options) bench(ctx context.Context, line race.Field, w Site, t *result.
 		o.Progress.Probe(t.Name, workload.Name)
 		share := time.Until(until) / time.Duration(len(left)-i)
 		var rows []result.Bench
-		err := o.inside(ctx, line, w, t, workload.Name, func([]string) {
-			rows = o.workload(ctx, line, t, workload, time.Now().Add(share))
+		err := o.inside(ctx, line, w, t, workload.Name, func(dirs []string) {
+			rows = o.workload(ctx, line, dirs, t, workload, time.Now().Add(share))
 		})
 		t.Bench = append(t.Bench, rows...)
 		o.Progress.Benched(t.Name, rows)
@@ -42,12 +43,30 @@ func (o *Options) workloads() []bench.Workload {
 }
 
 // workload warns of what ended it early: what was counted until then stays.
-func (o *Options) workload(ctx context.Context, line race.Field, t *result.Target, w bench.Workload, until time.Time) []result.Bench {
-	rows, err := bench.Run(ctx, w, o.benchOptions(line, t, w, until))
+func (o *Options) workload(ctx context.Context, line race.Field, dirs []string, t *result.Target, w bench.Workload, until time.Time) (rows []result.Bench) {
+	crowd, end, err := o.crowd(ctx, line, dirs, w.Contenders)
+	if err == nil {
+		rows, err = bench.Run(ctx, w, o.benchOptions(crowd, t, w, until))
+		err = errors.Join(err, end())
+	}
 	if err != nil && ctx.Err() == nil {
 		o.warn(t, w.Name+": ended early: "+oneLine(err))
 	}
 	return rows
+}
+
+// crowd is a line of at least n contenders in the directories: the given one, or else one that ends with its workload.
+func (o *Options) crowd(ctx context.Context, line race.Field, dirs []string, n int) (crowd race.Field, end func() error, err error) {
+	if line.Contenders() >= n {
+		return line, func() error { return nil }, nil
+	}
+	if crowd, err = o.start(ctx, o.lineOf(n)); err != nil {
+		return nil, nil, err
+	}
+	if err := crowd.Enter(ctx, dirs...); err != nil {
+		return nil, nil, errors.Join(err, crowd.Close())
+	}
+	return crowd, crowd.Close, nil
 }
 
 func (o *Options) benchOptions(line race.Field, t *result.Target, w bench.Workload, until time.Time) bench.Options {

@@ -101,9 +101,7 @@ func Tool(version string) result.Tool {
 }
 
 func (o *Options) targets(ctx context.Context, f *result.File) error {
-	line, err := o.start(ctx, race.Config{
-		Ops: Ops(), Contenders: o.processes(), HangAfter: o.Config.HangAfter, Seed: o.Config.Seed,
-	})
+	line, err := o.start(ctx, o.lineOf(o.processes()))
 	if err != nil {
 		return err
 	}
@@ -127,17 +125,24 @@ func (o *Options) targets(ctx context.Context, f *result.File) error {
 	return errors.Join(failed...)
 }
 
+func (o *Options) lineOf(contenders int) race.Config {
+	return race.Config{Ops: Ops(), Contenders: contenders, HangAfter: o.Config.HangAfter, Seed: o.Config.Seed}
+}
+
 // Ops is the table of operations that contenders must be given.
 func Ops() []race.Op { return slices.Concat(probes.Ops(), bench.Ops()) }
 
-// processes is how many contenders to keep ready: scripts need three.
+// processes is how many contenders to keep ready: scripts need three. Those of a workload come for it alone, since idle
+// ones are no rest for a machine with one CPU; but on other hosts there is one line for all.
 func (o *Options) processes() int {
 	n := max(3, slices.Max(o.Config.Contenders))
-	for _, w := range o.workloads() {
-		n = max(n, w.Contenders)
-	}
 	for _, routes := range o.Targets {
 		n = max(n, 2*len(routes))
+	}
+	if o.Elsewhere != nil {
+		for _, w := range o.workloads() {
+			n = max(n, w.Contenders)
+		}
 	}
 	return min(n, race.MaxContenders)
 }
