@@ -248,13 +248,14 @@ func (b *bencher) rest(d time.Duration) error {
 	}
 }
 
-// shuffled is a seeded order of protocols and trials.
+// shuffled is every protocol once, in a seeded order, and then once more, in another: a budget that ends early leaves all
+// with the same number of trials, or one less.
 func (b *bencher) shuffled(protocols []string, trials int) []string {
 	var all []string
 	for range trials {
 		all = append(all, protocols...)
+		shuffle(b, all[len(all)-len(protocols):])
 	}
-	shuffle(b, all)
 	return all
 }
 

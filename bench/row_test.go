@@ -8,6 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/claimbench/claimbench/internal/result"
+	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
 // took is an execution whose claim took so many nanoseconds.
@@ -137,5 +140,21 @@ func TestOnlyWhatIsToBeHadAfterwardsWasBlocked(t *testing.T) {
 	r.block(map[int]bool{1: true, 2: true, 3: false}, []attempted{had, still, free})
 	if r.Blocked != 1 || r.Counterexample == nil || r.Counterexample.Kind != "blocked" {
 		t.Errorf("%d blocked: %+v", r.Blocked, r.Counterexample)
+	}
+}
+
+func TestABudgetThatEndsEarlyLeavesAllProtocolsAlike(t *testing.T) {
+	b := &bencher{rng: rand.New(rand.NewPCG(1, 2))}
+	protocols := []string{"a", "b", "c", "d"}
+	order := b.shuffled(protocols, 50)
+	orders := map[string]bool{}
+	for pass := range slices.Chunk(order, len(protocols)) {
+		orders[strings.Join(pass, "")] = true
+		if slices.Sort(pass); !slices.Equal(pass, protocols) {
+			t.Fatalf("a pass has %q", pass)
+		}
+	}
+	if len(order) != 200 || len(orders) < 10 {
+		t.Errorf("%d trials, in %d orders", len(order), len(orders))
 	}
 }
