@@ -31,9 +31,10 @@ race: ## the packages with goroutines, under the race detector; it needs a C com
 		echo 'race detector: skipped, no C compiler ($$(go env CC))'; \
 	fi
 
-fleet-test: ## several hosts: serve and joins over loopback, as processes and at the command line
+fleet-test: build ## several hosts: serve and joins over loopback, as processes and at the command line, and two kernels over NFS
 	go test ./internal/fleet
 	go test -run TestScript/fleet ./cmd/claimbench
+	./bin/claimbench lab run --config configs/fleet-test.yaml kernels2-nfs42
 
 requirements: ## docs/requirements.md and the Go table beside the explorer, with two contenders
 	go run ./cmd/claimbench explore --requirements docs/requirements.md

@@ -94,7 +94,7 @@ func (f *labFlags) runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.config, "config", "", "a YAML file of settings for the surveys, instead of each target's own")
 	cmd.Flags().IntVar(&f.guests, "guests", max(1, runtime.NumCPU()), "User-mode Linux machines at the same time; each keeps a CPU busy")
 	cmd.Flags().BoolVar(&f.hide, "anonymize", false, "leave host names, paths and addresses out of the results")
-	cmd.Flags().BoolVar(&f.quick, "quick", false, "the selection for every day")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "the selection for every day; a target that a busy machine showed too little of is surveyed once more")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 	failed, deviating := broken != nil, false
 	w := cmd.ErrOrStderr()
 	r := lab.Run{
-		Targets: chosen, Where: f.where(), Guests: f.guests, Out: f.out, Settings: f.settings,
+		Targets: chosen, Where: f.where(), Guests: f.guests, Out: f.out, Again: f.quick, Settings: f.settings,
 		Tool: survey.Tool(version), BuiltIn: f.targets == "" && f.config == "", Hide: f.hide,
 		Begin: func(t lab.Target) { fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
 		End: func(t lab.Target, o lab.Outcome) {

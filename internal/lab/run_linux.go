@@ -25,6 +25,7 @@ type Run struct {
 	Tool     result.Tool                       // this program
 	BuiltIn  bool                              // targets and settings are the built-in ones: a target's name is enough to repeat its result
 	Hide     bool                              // host names, paths and addresses are left out of the results
+	Again    bool                              // a target that too little was seen of is surveyed once more
 	Settings func(name string) ([]byte, error) // the YAML of a survey, by its name in a target
 	Begin    func(t Target)                    // a target's turn has come
 	End      func(t Target, outcome Outcome)   // it is over
@@ -76,11 +77,18 @@ func (r *Run) turn(ctx context.Context, t Target) {
 	r.Begin(t)
 	began := time.Now()
 	o := r.one(ctx, t)
+	if r.Again && o.thin() && ctx.Err() == nil {
+		r.Begin(t)
+		o = r.one(ctx, t)
+	}
 	o.Took = time.Since(began)
 	r.ending.Lock()
 	defer r.ending.Unlock()
 	r.End(t, o)
 }
+
+// thin says that nothing is known to be wrong, and something is not known to be right.
+func (o *Outcome) thin() bool { return o.Err == nil && len(o.Deviations) == 0 && len(o.Unproven) > 0 }
 
 func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 	if o.Err = t.Lacks(); o.Err != nil {
