@@ -115,6 +115,9 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 		Tool: survey.Tool(version), BuiltIn: f.targets == "" && f.config == "", Hide: f.hide,
 		Begin: func(t lab.Target) { fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
 		End: func(t lab.Target, o lab.Outcome) {
+			for _, u := range o.AtFirst {
+				fmt.Fprintln(w, "UNPROVEN AT FIRST", u)
+			}
 			for _, u := range o.Unproven {
 				fmt.Fprintln(w, "UNPROVEN", u)
 			}

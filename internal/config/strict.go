@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"reflect"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 
 // Strict decodes the YAML in data into the struct that into points to. A key that the struct does not have, one that
 // is set twice and a value of another type are an *Error that names file and line. Beside what a survey's settings
-// have it knows structs, pointers to them, lists, maps from strings, and booleans.
+// have it knows structs, pointers to them, lists, maps from strings, booleans, and what reads its own text.
 func Strict(file string, data []byte, into any) error {
 	src := source{name: file}
 	root, err := src.parse(data)
@@ -30,6 +31,15 @@ func Strict(file string, data []byte, into any) error {
 
 // shape compares how a value is written with the type that it is meant for; key is where it stands.
 func (s source) shape(key string, n *yaml.Node, t reflect.Type) error {
+	if v, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler); ok {
+		if err := s.shape(key, n, reflect.TypeFor[string]()); err != nil {
+			return err
+		}
+		if err := v.UnmarshalText([]byte(n.Value)); err != nil {
+			return s.errorf(n.Line, "%s: %v", key, err)
+		}
+		return nil
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return s.shape(key, n, t.Elem())

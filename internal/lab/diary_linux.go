@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,15 @@ type diary struct {
 
 	mu       sync.Mutex
 	happened []result.Fault
+	failed   error // the first fault that could not be made, or not be ended
+}
+
+// fail notes that a fault could not be made, or not be ended. Nothing that was measured with it is what it says.
+func (d *diary) fail(err error) {
+	d.note(err.Error())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = cmp.Or(d.failed, err)
 }
 
 // begins notes that a fault begins, and returns a function that notes its end.
@@ -39,10 +49,13 @@ func (d *diary) begins(f Fault) (over func()) {
 	}
 }
 
-// tellTimes writes down when each fault was, for the trials to be marked.
+// tellTimes writes down when each fault was, for the trials to be marked, unless one failed.
 func (d *diary) tellTimes() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.failed != nil {
+		return d.failed
+	}
 	data, err := json.Marshal(d.happened)
 	if err != nil {
 		return err
@@ -58,6 +71,6 @@ func (d *diary) note(what string) {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		fmt.Println("claimbench lab:", err)
+		fmt.Fprintln(os.Stderr, "claimbench lab:", err)
 	}
 }

@@ -85,14 +85,14 @@ func (t *Target) CompareFile(f *result.File) (deviations, unproven []string) {
 	case len(f.Targets) != 1:
 		return []string{fmt.Sprintf("%s: expected one target, found %d: %s", t.Name, len(f.Targets), f.Incomplete)}, nil
 	}
-	return t.Compare(&f.Targets[0], slices.Contains(f.Conditions, "probes=") && f.Incomplete == "")
+	return t.Compare(&f.Targets[0], t.due(f))
 }
 
 // Compare gives the differences between what was found and what is expected, in both directions, a line each. Deviations
 // are verdicts that are not the expected ones; unproven is what this run had too little evidence for. A promise that the
-// target does not name is expected to hold, and so to be tested; a protocol that it does not name may be anything. all
-// says that every probe was to be run, so that what is missing was dropped.
-func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven []string) {
+// target does not name is expected to hold; a protocol that it does not name may be anything, but generations with
+// duplicates. What is due and was not found is a deviation, too.
+func (t *Target) Compare(found *result.Target, due []string) (deviations, unproven []string) {
 	differs := func(format string, args ...any) {
 		deviations = append(deviations, t.Name+": "+fmt.Sprintf(format, args...))
 	}
@@ -116,21 +116,45 @@ func (t *Target) Compare(found *result.Target, all bool) (deviations, unproven [
 	for _, line := range t.rows(found) {
 		differs("%s", line)
 	}
-	for _, name := range t.expected() {
-		if all && !seen[name] {
+	for _, name := range due {
+		if isProtocol(name) && len(found.Protocols) == 0 {
+			if why := t.silent(name, found); why != "" {
+				unproven = append(unproven, fmt.Sprintf("%s: %s: expected %s: %s", t.Name, name, t.expectation(name), why))
+			}
+		} else if !seen[name] {
 			differs("%s: expected %s, not tested", name, t.expectation(name))
 		}
 	}
 	return deviations, unproven
 }
 
+// silent says why the bench tells nothing of a protocol that no verdict was made of.
+func (t *Target) silent(protocol string, found *result.Target) string {
+	trials, under := 0, 0
+	for i := range found.Bench {
+		if b := &found.Bench[i]; b.Protocol == protocol {
+			trials, under = trials+b.Trials, under+b.UnderFault
+		}
+	}
+	switch {
+	case trials == 0:
+		return "no trial of it could be judged"
+	case len(found.Faults) > 0 && under == 0:
+		return fmt.Sprintf("none of %d trials was under a fault", trials)
+	}
+	return ""
+}
+
 // rows are violations in the bench of protocols that are expected to be safe: under faults, which leave too little time for
-// every probe, they are all that a survey says of a protocol.
+// every probe, they are all that a survey says of a protocol. Of generations, which everybody is told to use, no target may
+// have duplicates that does not say so.
 func (t *Target) rows(found *result.Target) (wrong []string) {
 	for i := range found.Bench {
 		b := &found.Bench[i]
 		e, named := t.Expect[b.Protocol]
-		if !named || !slices.Equal(e.verdicts(), []string{string(result.ProtocolSafe)}) || b.Violations() == 0 {
+		safe := slices.Equal(e.verdicts(), []string{string(result.ProtocolSafe)}) && b.Violations() > 0
+		advised := !named && strings.HasPrefix(b.Protocol, "generations") && !b.Control && b.Duplicates > 0
+		if !safe && !advised {
 			continue
 		}
 		line := fmt.Sprintf("%s: expected safe, found in %d trials of %s: %d duplicates, %d missed, %d blocked, %d illegal",
@@ -143,20 +167,34 @@ func (t *Target) rows(found *result.Target) (wrong []string) {
 	return wrong
 }
 
-// expected are the names of all that must come out: of the promises, those that only a disposable target is tested for if
-// it is one, and of what the target names.
-func (t *Target) expected() (names []string) {
+// due are the names of all that must come out: of the promises that were to be tested those that do not need a disposable
+// target, if it is none, and the protocols that the target names if any took part.
+func (t *Target) due(f *result.File) (names []string) {
+	if f.Incomplete != "" {
+		return nil
+	}
 	for _, p := range probes.All {
-		if _, named := t.Expect[p.Name]; named || t.Disposable || !p.Disposable {
+		_, named := t.Expect[p.Name]
+		if configured(f, "probes", p.Name) && (named || t.Disposable || !p.Disposable) {
 			names = append(names, p.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Expect)) {
-		if !isPromise(name) {
+		if isProtocol(name) && !slices.Contains(f.Conditions, "workloads=") {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// configured says that a setting, which is a list, has the name in it; an empty list stands for all.
+func configured(f *result.File, setting, name string) bool {
+	for _, c := range f.Conditions {
+		if list, ok := strings.CutPrefix(c, setting+"="); ok {
+			return list == "" || slices.Contains(strings.Split(list, ","), name)
+		}
+	}
+	return false
 }
 
 // expectation is the one that the target names, or that the promise holds.

@@ -15,9 +15,9 @@ import (
 //	restart 1s every 20s          the server is down for a second
 //	cut 5s every 30s              the last client's cable is out for as long
 //	lost-reply 5s every 15s       what the server sends gets lost, what it is sent arrives, and its connections are closed
-//	full 500ms every 3s           the share has no space left for as long
+//	full 500ms every 3s           the share is filled, and emptied so much later
 //	reboot 5s every 2m            the server's kernel is ended, and boots from its disk so much later
-//	death 60s                     the last client's kernel is ended once, that long after the beginning
+//	death 60s                     the last client's kernel is ended once, that long after the survey began
 type Fault struct {
 	Kind    string
 	Percent int           // of loss
@@ -40,7 +40,15 @@ const faultForms = "expected latency 20ms, loss 2%, restart 1s every 20s, cut 5s
 // recurring are the faults that come and go.
 var recurring = []string{"restart", "cut", "lost-reply", "full", "reboot"}
 
-// parseFault reads the text form.
+// MarshalText writes the text form.
+func (f Fault) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads it.
+func (f *Fault) UnmarshalText(text []byte) (err error) {
+	*f, err = parseFault(string(text))
+	return err
+}
+
 func parseFault(text string) (Fault, error) {
 	words := strings.Fields(text)
 	wrong := fmt.Errorf("fault %q: %s", text, faultForms)

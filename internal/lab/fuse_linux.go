@@ -144,7 +144,9 @@ func whenReady(cmd *exec.Cmd, log string, ready func() bool) error {
 func (s *Stand) listens(port string) func() bool {
 	return func() bool {
 		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", s.group))
+		table6, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp6", s.group)) // there is none without IPv6
 		number, atoiErr := strconv.Atoi(port)
+		table = append(table, table6...)
 		return errors.Join(err, atoiErr) == nil && slices.ContainsFunc(strings.Split(string(table), "\n"), func(line string) bool {
 			f := strings.Fields(line) // sl local_address rem_address st, proc_pid_net(5); 0A is LISTEN
 			return len(f) > 3 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", number)) && f[3] == "0A"

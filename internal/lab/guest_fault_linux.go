@@ -25,11 +25,7 @@ type trouble struct {
 func (p *plan) misbehave() (*trouble, error) {
 	t := &trouble{p: p, diary: diary{dir: guestDir, began: booted}}
 	network := false
-	for _, text := range p.UML.Faults {
-		f, err := parseFault(text)
-		if err != nil {
-			return nil, err
-		}
+	for _, f := range p.UML.Faults {
 		switch f.Kind {
 		case "latency":
 			t.lasting += " delay " + f.For.String()
@@ -67,20 +63,20 @@ func (t *trouble) netem(how string) error {
 			devices = append(devices, fmt.Sprintf("v%d", n))
 		}
 	}
-	batch := ""
+	lines := ""
 	for _, device := range devices {
-		batch += fmt.Sprintf(`qdisc replace dev %s root netem limit 10000%s\n`, device, how)
+		lines += fmt.Sprintf("qdisc replace dev %s root netem limit 10000%s\n", device, how)
 	}
-	return guestRun("printf '" + batch + "' | tc -batch -")
+	return batch("tc", lines)
 }
 
 // recur lets the recurring faults happen from when the survey has made its directory, without which there would be none,
-// until stop is closed, each at its own pace. Where a guest takes its time to begin
-// and to end one, the next comes later: what is between two faults has to show that everything recovers.
+// until stop is closed, each at its own pace. Where a guest takes its time to begin and to end one, the next comes later:
+// what is between two faults has to show that everything recovers. One that fails is the last, and failed says so.
 func (t *trouble) recur(stop <-chan struct{}) {
 	for _, f := range t.recurring {
 		go func() {
-			for waitForSteps(stop) {
+			for waitForSteps(guestDir, stop) {
 				select {
 				case <-stop:
 					return
@@ -88,7 +84,8 @@ func (t *trouble) recur(stop <-chan struct{}) {
 				}
 				over := t.begins(f)
 				if err := t.happen(f); err != nil {
-					t.note(err.Error())
+					t.fail(fmt.Errorf("fault %q: %w", f, err))
+					return
 				}
 				over()
 			}
@@ -96,10 +93,10 @@ func (t *trouble) recur(stop <-chan struct{}) {
 	}
 }
 
-// waitForSteps waits until the survey says how many steps it takes; not if stop is closed.
-func waitForSteps(stop <-chan struct{}) bool {
+// waitForSteps waits until the survey says, in its log in dir, how many steps it takes; not if stop is closed.
+func waitForSteps(dir string, stop <-chan struct{}) bool {
 	for {
-		log, err := os.ReadFile(filepath.Join(guestDir, surveyLog))
+		log, err := os.ReadFile(filepath.Join(dir, surveyLog))
 		if err == nil && bytes.Contains(log, []byte(" steps\n")) {
 			return true
 		}
@@ -115,11 +112,12 @@ func waitForSteps(stop <-chan struct{}) bool {
 // that they have to wait as well counts as recovery.
 func (t *trouble) happen(f Fault) error {
 	begin, end := t.sides(f)
-	if err := begin(); err != nil {
-		return err
+	until := time.Now().Add(f.For)
+	err := begin()
+	if err == nil {
+		time.Sleep(time.Until(until))
 	}
-	time.Sleep(f.For)
-	return end()
+	return errors.Join(err, end())
 }
 
 // sides are how a fault begins and how it ends.
@@ -132,7 +130,7 @@ func (t *trouble) sides(f Fault) (begin, end func() error) {
 	case "lost-reply":
 		return func() error { return t.loseReplies(f.For) }, func() error { return t.netem(t.lasting) }
 	case "full":
-		return fill, func() error { return os.Remove(filler) }
+		return func() error { return fill(f.For) }, func() error { return os.Remove(filler) }
 	}
 	return run("rpc.nfsd 0"), run(t.p.startNFS())
 }
@@ -157,20 +155,21 @@ func (t *trouble) loseReplies(d time.Duration) error {
 		return err
 	}
 	time.Sleep(d / 5)
-	return ipBatch("addr del " + guestServer + "/24 dev lan\naddr add " + guestServer + "/24 dev lan\n")
+	return batch("ip", "addr del "+guestServer+"/24 dev lan\naddr add "+guestServer+"/24 dev lan\n")
 }
 
-// filler lies beside what the clients make, and takes all the space there is.
+// filler lies beside what the clients make, and takes all the space there is; what they free later they may have.
 const filler = guestShare + "/claimbench-lab-filler"
 
-func fill() (err error) {
+func fill(within time.Duration) (err error) {
+	until := time.Now().Add(within)
 	f, err := os.Create(filler)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	// Others may take some of what is left in the meantime, and then nothing is given; nor is it where a signal comes.
-	for size := int64(0); ; {
+	for size := int64(0); time.Now().Before(until); {
 		var st unix.Statfs_t
 		if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 			return err
@@ -186,6 +185,7 @@ func fill() (err error) {
 			return fmt.Errorf("fallocate %d blocks: %w", st.Bavail, err)
 		}
 	}
+	return nil
 }
 
 // resent notes what NFS clients have sent more than once, by operation, and what the server has answered from its cache of

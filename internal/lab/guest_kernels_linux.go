@@ -18,11 +18,11 @@ func (p *plan) carryOutNode() error {
 	if err := p.identify(); err != nil {
 		return err
 	}
-	batch := "link set lo up\n"
+	lines := "link set lo up\n"
 	for i, net := range []string{"10.77.0", "10.78.0"} {
-		batch += fmt.Sprintf("addr add %s.%d/24 dev vec%d\nlink set vec%d up\n", net, p.address(), i, i)
+		lines += fmt.Sprintf("addr add %s.%d/24 dev vec%d\nlink set vec%d up\n", net, p.address(), i, i)
 	}
-	if err := ipBatch(batch); err != nil {
+	if err := batch("ip", lines); err != nil {
 		return err
 	}
 	if p.Node == 0 {
@@ -73,16 +73,11 @@ func (p *plan) serveNodes() error {
 	if err := p.serve(); err != nil {
 		return err
 	}
-	p.UML.Faults = slices.DeleteFunc(p.UML.Faults, func(text string) bool {
-		f, err := parseFault(text)
-		return err == nil && f.outside() // the lab's to make
-	})
-	t, err := p.misbehave()
-	if err != nil {
+	p.UML.Faults = slices.DeleteFunc(p.UML.Faults, Fault.outside) // those are the lab's to make
+	if _, err := p.misbehave(); err != nil {
 		return err
 	}
 	tell(stateName, stateSurveying)
-	t.recur(nil)
 	for {
 		time.Sleep(time.Hour)
 	}

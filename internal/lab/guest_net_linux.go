@@ -27,28 +27,29 @@ func (p *plan) network() error {
 	if err := modules("bridge", "veth"); err != nil {
 		return err
 	}
-	batch := "link set lo up\nlink add lan type bridge\naddr add " + guestServer + "/24 dev lan\nlink set lan up\n"
+	lines := "link set lo up\nlink add lan type bridge\naddr add " + guestServer + "/24 dev lan\nlink set lan up\n"
 	for n := 1; n <= p.UML.clients(); n++ {
-		batch += fmt.Sprintf("netns add n%d\nlink add v%d type veth peer name eth0 netns n%d\nlink set v%d master lan up\n", n, n, n, n)
+		lines += fmt.Sprintf("netns add n%d\nlink add v%d type veth peer name eth0 netns n%d\nlink set v%d master lan up\n", n, n, n, n)
 	}
-	if err := ipBatch(batch); err != nil {
+	if err := batch("ip", lines); err != nil {
 		return err
 	}
 	for n := 1; n <= p.UML.clients(); n++ {
-		batch := fmt.Sprintf("link set lo up\naddr add 10.77.0.%d/24 dev eth0\nlink set eth0 up\n", 10+n)
-		if err := ipBatch(batch, "-n", fmt.Sprintf("n%d", n)); err != nil {
+		lines := fmt.Sprintf("link set lo up\naddr add 10.77.0.%d/24 dev eth0\nlink set eth0 up\n", 10+n)
+		if err := batch("ip", lines, "-n", fmt.Sprintf("n%d", n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func ipBatch(batch string, args ...string) error {
-	said("ip " + strings.Join(strings.Split(strings.TrimSpace(batch), "\n"), "; "))
-	cmd := exec.Command("ip", append(args, "-batch", "-")...)
-	cmd.Stdin = strings.NewReader(batch)
+// batch gives ip or tc many commands at once, a line each.
+func batch(program, lines string, args ...string) error {
+	said(program + " " + strings.Join(strings.Split(strings.TrimSpace(lines), "\n"), "; "))
+	cmd := exec.Command(program, append(args, "-batch", "-")...)
+	cmd.Stdin = strings.NewReader(lines)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("ip: %w%s", err, lastLine(out))
+		return fmt.Errorf("%s: %w%s", program, err, lastLine(out))
 	}
 	return nil
 }

@@ -14,11 +14,7 @@ import (
 func (n *nodes) misbehave(ctx context.Context, fail context.CancelCauseFunc) (over func() error) {
 	var all sync.WaitGroup
 	d := &diary{dir: n.s.Dir, began: time.Now()}
-	for _, text := range n.s.Target.UML.Faults {
-		f, err := parseFault(text)
-		if err != nil {
-			continue // the target's file was refused
-		}
+	for _, f := range n.s.Target.UML.Faults {
 		if !f.outside() {
 			d.begins(f) // the server has it, all the time
 			continue
@@ -26,8 +22,10 @@ func (n *nodes) misbehave(ctx context.Context, fail context.CancelCauseFunc) (ov
 		all.Go(func() {
 			for n.pause(ctx, f) {
 				end := d.begins(f)
-				if err := n.happen(ctx, f, fail); err != nil && ctx.Err() == nil {
-					fail(fmt.Errorf("fault %q: %w", f, err))
+				if err := n.happen(ctx, f, fail); err != nil {
+					if ctx.Err() == nil {
+						fail(fmt.Errorf("fault %q: %w", f, err))
+					}
 					return
 				}
 				if f.Every == 0 {
@@ -40,13 +38,13 @@ func (n *nodes) misbehave(ctx context.Context, fail context.CancelCauseFunc) (ov
 	return func() error { all.Wait(); return d.tellTimes() }
 }
 
-// pause waits until a fault is due, and reports whether it still is.
+// pause waits until the survey has its directory and a fault is due, and reports whether it still is.
 func (n *nodes) pause(ctx context.Context, f Fault) bool {
-	due := f.Every
+	due := f.Every - f.For
 	if f.Kind == "death" {
 		due = f.For
 	}
-	return sleep(ctx, due)
+	return waitForSteps(n.s.Dir, ctx.Done()) && sleep(ctx, due)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -87,7 +85,7 @@ func (n *nodes) reboot(ctx context.Context, f Fault, fail context.CancelCauseFun
 		return err
 	}
 	if !sleep(ctx, f.For) {
-		return nil
+		return ctx.Err()
 	}
 	if err := n.boot(0); err != nil {
 		return err

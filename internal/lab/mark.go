@@ -22,7 +22,9 @@ func mark(t *result.Target, faults []result.Fault) {
 				b.UnderFault++
 			}
 		}
-		b.RecoveryMS = recovery(b.Times, faults)
+		if b.Workload == "storm" { // in others a key waits for a lease to expire, fault or not
+			b.RecoveryMS = recovery(b.Times, faults)
+		}
 	}
 }
 

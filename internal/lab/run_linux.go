@@ -39,6 +39,7 @@ type Outcome struct {
 	Saved      string       // where it is
 	Deviations []string     // from what is expected
 	Unproven   []string     // too little evidence to tell whether it is as expected
+	AtFirst    []string     // unproven the first time, if there was a second
 	Took       time.Duration
 	Err        error // why the target could not be made or surveyed, or not be taken down
 }
@@ -79,7 +80,9 @@ func (r *Run) turn(ctx context.Context, t Target) {
 	o := r.one(ctx, t)
 	if r.Again && o.thin() && ctx.Err() == nil {
 		r.Begin(t)
+		first := o.Unproven
 		o = r.one(ctx, t)
+		o.AtFirst = first
 	}
 	o.Took = time.Since(began)
 	r.ending.Lock()
@@ -104,18 +107,16 @@ func (r *Run) one(ctx context.Context, t Target) (o Outcome) {
 		o.Err = err
 		return o
 	}
+	began := time.Now().UTC()
 	o.File, o.Err = s.Survey(ctx, settings)
 	if o.Err == nil && len(o.File.Targets) != 1 {
 		o.File, o.Err = nil, errors.New("the survey has not surveyed the target; see its log")
 	}
-	if o.Err == nil {
-		o.Err = t.complete(o.File)
-	}
 	if t.Refuse != "" && o.Err != nil && strings.Contains(o.Err.Error(), t.Refuse) {
-		o.File, o.Err = r.refusal(t)
+		o.File, o.Err = r.refusal(t, began, strings.ReplaceAll(o.Err.Error(), s.Dir, ""))
 	}
 	if o.File != nil && o.Err == nil {
-		o.Err = r.judge(t, &o)
+		o.Err = errors.Join(r.judge(t, &o), t.complete(o.File))
 	}
 	r.keepLogs(s)
 	o.Err = errors.Join(o.Err, s.TakeDown())
@@ -139,12 +140,14 @@ func (r *Run) judge(t Target, o *Outcome) error {
 
 // dies says that a host is to be lost on the way.
 func (t *Target) dies() bool {
-	return t.UML != nil && slices.ContainsFunc(t.UML.Faults, func(f string) bool { return strings.HasPrefix(f, "death ") })
+	return t.UML != nil && slices.ContainsFunc(t.UML.Faults, func(f Fault) bool { return f.Kind == "death" })
 }
 
-// complete objects to a survey that ended early, unless a host was to be lost on the way.
+// complete objects to a survey that ended early, unless it was to refuse the routes or a host was to be lost on the way.
 func (t *Target) complete(f *result.File) error {
 	switch {
+	case t.Refuse != "":
+		return nil
 	case f.Incomplete != "" && !t.dies():
 		return fmt.Errorf("the survey is incomplete: %s", f.Incomplete)
 	case f.Incomplete == "" && t.dies():
@@ -153,15 +156,15 @@ func (t *Target) complete(f *result.File) error {
 	return nil
 }
 
-// refusal is the result of a survey that has refused the routes: that, and where. Of a guest nothing else is known.
-func (r *Run) refusal(t Target) (*result.File, error) {
+// refusal is the result of a survey that has refused the routes: what it said, and where. Of a guest nothing else is known.
+func (r *Run) refusal(t Target, began time.Time, said string) (*result.File, error) {
 	host, err := facts.ReadHost()
 	if t.UML != nil {
 		host = result.Host{OS: host.OS, Arch: host.Arch, Virtualization: "uml"}
 	}
 	return &result.File{
-		Schema: result.Schema, Tool: r.Tool, Started: time.Now().UTC(), Host: host, Targets: []result.Target{},
-		Incomplete: "the survey has refused the routes: one of them " + t.Refuse,
+		Schema: result.Schema, Tool: r.Tool, Started: began, Host: host, Targets: []result.Target{},
+		Incomplete: "the survey has refused the routes: " + said,
 	}, err
 }
 

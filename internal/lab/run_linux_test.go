@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/claimbench/claimbench/internal/result"
 )
@@ -46,7 +47,7 @@ func TestARefusalIsAResult(t *testing.T) {
 		r := Run{Out: t.TempDir(), BuiltIn: true, Tool: result.Tool{Version: "v1", Go: "go1"}}
 		var o Outcome
 		var err error
-		if o.File, err = r.refusal(target); err != nil {
+		if o.File, err = r.refusal(target, time.Now().UTC(), "survey: exit status 2: /b is elsewhere"); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.judge(target, &o); err != nil {

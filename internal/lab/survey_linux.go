@@ -61,10 +61,20 @@ func (s *Stand) mark(f *result.File) error {
 	if err := json.Unmarshal(data, &faults); err != nil {
 		return fmt.Errorf("%s: %w", faultTimes, err)
 	}
+	for _, f := range s.Target.UML.Faults {
+		if !happened(f, faults) {
+			return fmt.Errorf("fault %q: it never happened", f)
+		}
+	}
 	for i := range f.Targets {
 		mark(&f.Targets[i], faults)
 	}
 	return nil
+}
+
+// happened says whether a fault began, and ended if it is one that does.
+func happened(f Fault, all []result.Fault) bool {
+	return slices.ContainsFunc(all, func(x result.Fault) bool { return x.Fault == f.String() && (x.End != 0 || f.Every == 0) })
 }
 
 func (s *Stand) surveyArgs(dir string) []string {

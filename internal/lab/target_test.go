@@ -105,11 +105,42 @@ func TestRowsOfWhatIsExpectedToBeSafeDeviate(t *testing.T) {
 		{Workload: "deaths", Variant: "at random", Protocol: "generations", Trials: 4, Missed: 1, Counterexample: &result.ClaimViolation{Sentence: "key 7 was finished by nobody"}},
 		{Workload: "storm", Protocol: "flock-held", Trials: 3, Duplicates: 2},
 		{Workload: "storm", Protocol: "excl-unlink", Trials: 3, Duplicates: 2},
+		{Workload: "storm", Protocol: "generations-linked", Trials: 3, Missed: 1},
 	}}
-	got, _ := target.Compare(&found, false)
+	got, _ := target.Compare(&found, nil)
 	want := "x: generations: expected safe, found in 4 trials of deaths at random: 0 duplicates, 1 missed, 0 blocked, 0 illegal: key 7 was finished by nobody"
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	found.Bench[4].Duplicates = 1
+	if got, _ := target.Compare(&found, nil); len(got) != 2 || !strings.HasPrefix(got[1], "x: generations-linked: expected safe, found in 3 trials of storm: 1 duplicates") {
+		t.Errorf("duplicates of what everybody is told to use: %q", got)
+	}
+	found.Bench[4].Control = true
+	if got, _ := target.Compare(&found, nil); len(got) != 1 {
+		t.Errorf("a control: %q", got)
+	}
+}
+
+// Where no verdict on protocols was made, what is expected to be safe must have been tried, and under a fault if there are.
+func TestSilenceOfTheBenchIsUnproven(t *testing.T) {
+	target := Target{Name: "x", Expect: map[string]Expectation{"generations": {Verdict: "safe", Because: "y"}}}
+	for _, c := range []struct {
+		name  string
+		found result.Target
+		want  string
+	}{
+		{"nothing", result.Target{}, "x: generations: expected safe: no trial of it could be judged"},
+		{"void trials", result.Target{Bench: []result.Bench{{Protocol: "generations", Void: 9}}}, "x: generations: expected safe: no trial of it could be judged"},
+		{"another's", result.Target{Bench: []result.Bench{{Protocol: "excl", Trials: 9}}}, "x: generations: expected safe: no trial of it could be judged"},
+		{"without faults", result.Target{Bench: []result.Bench{{Protocol: "generations", Trials: 9}}}, ""},
+		{"beside the faults", result.Target{Faults: []result.Fault{{}}, Bench: []result.Bench{{Protocol: "generations", Trials: 9}}}, "x: generations: expected safe: none of 9 trials was under a fault"},
+		{"under a fault", result.Target{Faults: []result.Fault{{}}, Bench: []result.Bench{{Protocol: "generations", Trials: 9}, {Protocol: "generations", Trials: 1, UnderFault: 1}}}, ""},
+	} {
+		deviations, unproven := target.Compare(&c.found, []string{"generations"})
+		if got := strings.Join(unproven, "\n"); got != c.want || len(deviations) > 0 {
+			t.Errorf("%s: %q, want %q; %q", c.name, got, c.want, deviations)
+		}
 	}
 }
 
@@ -117,8 +148,26 @@ func TestRowsOfWhatIsExpectedToBeSafeDeviate(t *testing.T) {
 func TestADisposableTargetIsExpectedToBeFilled(t *testing.T) {
 	for _, disposable := range []bool{false, true} {
 		target := Target{Disposable: disposable}
-		if got := slices.Contains(target.expected(), "full-disk"); got != disposable {
+		f := &result.File{Conditions: []string{"probes="}}
+		if got := slices.Contains(target.due(f), "full-disk"); got != disposable {
 			t.Errorf("disposable %v: %v", disposable, got)
+		}
+	}
+}
+
+// What the settings leave out is not missed; what they name is.
+func TestWhatWasToBeTestedIsDue(t *testing.T) {
+	target := Target{Expect: map[string]Expectation{"flock": {Verdict: "holds"}, "generations": {Verdict: "safe"}}}
+	for _, c := range []struct {
+		file result.File
+		want string
+	}{
+		{result.File{Conditions: []string{"probes=mkdir,flock", "workloads="}}, "mkdir flock"},
+		{result.File{Conditions: []string{"probes=mkdir", "workloads=storm"}}, "mkdir generations"},
+		{result.File{Conditions: []string{"probes=mkdir", "workloads=storm"}, Incomplete: "a host was lost"}, ""},
+	} {
+		if got := strings.Join(target.due(&c.file), " "); got != c.want {
+			t.Errorf("%q: %q, want %q", c.file.Conditions, got, c.want)
 		}
 	}
 }
@@ -156,7 +205,7 @@ func TestDeviationsGoBothWays(t *testing.T) {
 			found.Findings = append(found.Findings, as(p.Name, result.Holds, ""))
 		}
 	}
-	got, unproven := target.Compare(&found, true)
+	got, unproven := target.Compare(&found, target.due(&result.File{Conditions: []string{"probes=", "workloads=forty"}}))
 	if want := "x: posix-lock: expected holds: why"; len(unproven) != 1 || unproven[0] != want {
 		t.Errorf("unproven: %q, want %s", unproven, want)
 	}

@@ -21,7 +21,7 @@ type UML struct {
 	Clones      bool     `yaml:"clones"`      // the hosts have one name and one machine id
 	Identifiers []string `yaml:"identifiers"` // nfs_client/identifier of each
 	Overlay     string   `yaml:"overlay"`     // lower: an overlay over the share, with its upper layer in memory
-	Faults      []string `yaml:"faults"`      // see Fault
+	Faults      []Fault  `yaml:"faults"`
 	MemMiB      int      `yaml:"mem_mib"`
 }
 
@@ -53,19 +53,15 @@ func (u *UML) validate() error {
 }
 
 func (u *UML) validateFaults() error {
-	for _, text := range u.Faults {
-		f, err := parseFault(text)
-		if err != nil {
-			return err
-		}
+	for _, f := range u.Faults {
 		if (f.Kind == "restart" || f.Kind == "reboot" || f.Kind == "lost-reply") && u.Server != "nfs" {
-			return fmt.Errorf("fault %q: only of nfs servers", text)
+			return fmt.Errorf("fault %q: only of nfs servers", f)
 		}
 		if (f.Kind == "reboot" || f.Kind == "death") && u.Hosts == 0 {
-			return fmt.Errorf("fault %q: with hosts only, which are kernels of their own", text)
+			return fmt.Errorf("fault %q: with hosts only, which are kernels of their own", f)
 		}
 		if u.Hosts > 0 && slices.Contains([]string{"restart", "lost-reply", "full"}, f.Kind) {
-			return fmt.Errorf("fault %q: within one kernel only", text)
+			return fmt.Errorf("fault %q: within one kernel only", f)
 		}
 	}
 	return nil
@@ -94,7 +90,7 @@ func (u *UML) clients() int {
 
 // disk says that what the server keeps has to survive it.
 func (u *UML) disk() bool {
-	return slices.ContainsFunc(u.Faults, func(f string) bool { return strings.HasPrefix(f, "reboot ") })
+	return slices.ContainsFunc(u.Faults, func(f Fault) bool { return f.Kind == "reboot" })
 }
 
 // nodeName is what the lab calls one of several kernels.

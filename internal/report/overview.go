@@ -140,7 +140,7 @@ func (f *Published) asExpected() string {
 	case len(f.Deviations) > 0:
 		return fmt.Sprintf("**no: %d**", len(f.Deviations))
 	case len(f.Unproven) > 0:
-		return fmt.Sprintf("yes, but for %d unproven", len(f.Unproven))
+		return fmt.Sprintf("unproven: %d", len(f.Unproven))
 	}
 	return "yes"
 }

@@ -87,12 +87,12 @@ type Target struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// A Fault is something that was made to go wrong with a target while it was surveyed. Times are CLOCK_MONOTONIC of the
-// kernel that the contenders were on, in nanoseconds.
+// A Fault is something that was made to go wrong with a target while it was surveyed. Times are of the
+// clock that trials have: CLOCK_MONOTONIC, in nanoseconds, of the kernel that the survey ran on.
 type Fault struct {
 	Fault string `json:"fault"` // in the lab's words, as in "restart 1s every 20s"
 	Begin int64  `json:"begin_ns"`
-	End   int64  `json:"end_ns,omitzero"` // 0 is not before the survey's own
+	End   int64  `json:"end_ns,omitzero"` // 0: not before the survey's
 
 	Unknown jsontext.Value `json:",embed"`
 }
