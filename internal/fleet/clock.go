@@ -1,9 +1,7 @@
 package fleet
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/claimbench/claimbench/internal/race"
 )
@@ -14,17 +12,19 @@ type sample struct {
 	theirs     int64 // host
 }
 
-func (s sample) trip() int64 { return s.back - s.sent }
-
-// middle is the coordinator's clock less the host's, if both ways took equally long; it is wrong by half a trip at most.
-func (s sample) middle() float64 { return float64(s.sent) + float64(s.trip())/2 - float64(s.theirs) }
+// allows is what the coordinator's clock less the host's may have been at that instant, less base: whatever way took
+// longer, it was nothing else.
+func (s sample) allows(base int64) (least, most float64) {
+	return float64(s.sent - s.theirs - base - 1), float64(s.back - s.theirs - base + 1)
+}
 
 const (
 	keptSamples = 512
-	fitFrom     = 5e9    // ns that samples must span for a drift to be told from their noise
-	driftDoubt  = 1e-6   // by how much a drift that was fitted may change
-	blindDrift  = 100e-6 // one that was not; NTP slews by 500e-6 at most, and seldom
-	mostDrift   = 1e-3
+	mostDrift   = 600e-6 // the kernel slews by 500e-6 at most for NTP (adjtimex(2)); crystals differ by less than the rest
+	wander      = 1e-6   // by how much the drift of a clock that nobody slews may change while samples are kept
+	settled     = 2e9    // ns after a step: by then a clock that was set is told from one that keeps running away
+	horizon     = 2e9    // ns after the last sample, for which the line is made
+	unknown     = math.MaxInt64 / 4
 )
 
 // A fit is a host's clock as a line, and how wrong it may be.
@@ -37,83 +37,101 @@ type fit struct {
 // doubt is how wrong it may be at an instant of the coordinator's clock.
 func (f *fit) doubt(at int64) int64 { return f.unsure(at - f.clock.Offset) }
 
-// fitClock fits the best quarter of the samples: those whose trips were the shortest, which say most.
-//
-// Every sample bounds the true offset at its instant, whatever way took longer: it is within half a trip of the
-// middle. So the line is wrong, at that instant, by no more than its distance from the middle and half the trip; and at
-// another by what the clocks may have drifted since. The least of these bounds is the uncertainty. Nothing about the
-// symmetry of the two ways is assumed.
-//
-// A clock that is slewed is no line, and the bounds of earlier instants rest on its being one. By as much as the line
-// leaves what some sample allows it is proven wrong there, and that much is added everywhere.
+// fitClock goes by all lines that no sample rules out, and takes the middle of where they may be: whichever of them is
+// the clock, it is not further off than the outermost. If every line is ruled out the clock was slewed, and is taken for
+// one that strays by mostDrift.
 func fitClock(all []sample) fit {
-	if len(all) == 0 {
-		return fit{unsure: func(int64) int64 { return math.MaxInt64 / 4 }}
+	nothing := fit{unsure: func(int64) int64 { return unknown }}
+	if all = sinceStep(all); len(all) == 0 {
+		return nothing
 	}
-	best := slices.Clone(all)
-	slices.SortFunc(best, func(a, b sample) int { return cmp.Compare(a.trip(), b.trip()) })
-	best = best[:max(1, (len(best)+3)/4)]
-	at, offset, slope := line(best)
-	doubt := blindDrift
-	if slope != 0 { // the noise of the middles, over the time between them, is what the slope may be wrong by
-		doubt = driftDoubt + float64(best[len(best)/2].trip())/float64(spanOf(best))
+	last := all[len(all)-1]
+	base, strays := last.sent-last.theirs, wander
+	lines := feasible(all, base, mostDrift, strays)
+	if len(lines) == 0 {
+		strays = mostDrift
+		if lines = feasible(all, base, 0, strays); len(lines) == 0 { // a host that tells impossible times
+			return nothing
+		}
 	}
-	type bound struct{ at, by int64 }
-	off := func(s sample) int64 { return int64(math.Abs(offset + slope*float64(s.theirs-at) - s.middle())) }
-	var bounds []bound
-	for _, s := range best {
-		bounds = append(bounds, bound{s.theirs, off(s) + s.trip()/2 + 1})
+	bounds := func(x float64) (least, most float64) { // of the offset, less base, x ns after the last sample
+		least, most = math.Inf(1), math.Inf(-1)
+		for _, l := range lines {
+			least, most = min(least, l.at(x)), max(most, l.at(x))
+		}
+		return least - strays*math.Abs(x), most + strays*math.Abs(x)
 	}
-	proven := int64(0)
-	for _, s := range all {
-		proven = max(proven, off(s)-s.trip()/2)
-	}
+	least, most := bounds(0)
+	leastThen, mostThen := bounds(horizon)
+	middle := (least + most) / 2
+	slope := ((leastThen+mostThen)/2 - middle) / horizon
 	return fit{
-		clock: race.Clock{At: at, Offset: int64(math.Round(offset)), Drift: int64(math.Round(slope * (1 << 40)))},
+		clock: race.Clock{At: last.theirs, Offset: base + int64(math.Round(middle)), Drift: int64(math.Round(slope * (1 << 40)))},
 		unsure: func(t int64) int64 {
-			least := int64(math.MaxInt64 / 4)
-			for _, b := range bounds {
-				least = min(least, b.by+int64(doubt*math.Abs(float64(t-b.at))))
-			}
-			return least + proven
+			x := float64(t - last.theirs)
+			least, most := bounds(x)
+			return int64(max(most-middle-slope*x, middle+slope*x-least)) + 4 // Correct rounds
 		},
 	}
 }
 
-// line is the least-squares line through the middles; level where the samples span too little. at is the mean instant.
-func line(all []sample) (at int64, offset, slope float64) {
-	base := all[0].middle()
-	var sumX, sumY, n float64
+// A line is the offset at the last sample, less base, and the drift.
+type line struct{ offset, drift float64 }
+
+func (l line) at(x float64) float64 { return l.offset + l.drift*x }
+
+// feasible are the corners of the lines that no sample rules out: a convex polygon, from which each sample cuts off two
+// sides. An old sample says less, by how far the clock may have strayed from a line since.
+func feasible(all []sample, base int64, drift, strays float64) []line {
+	last := all[len(all)-1]
+	least, most := last.allows(base)
+	lines := []line{{least, -drift}, {most, -drift}, {most, drift}, {least, drift}}
 	for _, s := range all {
-		sumX += float64(s.theirs - all[0].theirs)
-		sumY += s.middle() - base
-		n++
+		x := float64(s.theirs - last.theirs)
+		least, most := s.allows(base)
+		by := strays * math.Abs(x)
+		lines = clip(lines, func(l line) float64 { return least - by - l.at(x) })
+		lines = clip(lines, func(l line) float64 { return l.at(x) - most - by })
 	}
-	at, offset = all[0].theirs+int64(sumX/n), base+sumY/n
-	if spanOf(all) < fitFrom || n < 8 {
-		return at, offset, 0
-	}
-	var xx, xy float64
-	for _, s := range all {
-		x := float64(s.theirs - at)
-		xx += x * x
-		xy += x * (s.middle() - offset)
-	}
-	return at, offset, min(max(xy/xx, -mostDrift), mostDrift)
+	return lines
 }
 
-// jumped says that no clock that is only slewed gives these two samples, one after the other: the host was suspended in
-// between, and its clock stood still.
-func jumped(a, b sample) bool {
-	apart := math.Abs(a.middle()-b.middle()) - float64(a.trip()+b.trip())/2
-	return apart > mostDrift*float64(b.back-a.sent)
+// clip leaves of a convex polygon what is not beyond an edge.
+func clip(lines []line, beyond func(line) float64) []line {
+	var left []line
+	for i, l := range lines {
+		next := lines[(i+1)%len(lines)]
+		here, there := beyond(l), beyond(next)
+		if here <= 0 {
+			left = append(left, l)
+		}
+		if here*there < 0 {
+			part := here / (here - there)
+			left = append(left, line{l.offset + part*(next.offset-l.offset), l.drift + part*(next.drift-l.drift)})
+		}
+	}
+	return left
 }
 
-// spanOf is from the first instant of the samples to the last.
-func spanOf(all []sample) int64 {
-	first, last := all[0].theirs, all[0].theirs
-	for _, s := range all {
-		first, last = min(first, s.theirs), max(last, s.theirs)
+// sinceStep leaves out what came before a step, which no clock makes that is only slewed: the host was suspended, and
+// its clock stood still. It leaves nothing until what came since spans enough.
+func sinceStep(all []sample) []sample {
+	if len(all) == 0 {
+		return nil
 	}
-	return last - first
+	last := all[len(all)-1]
+	base := last.sent - last.theirs
+	least, most := last.allows(base)
+	for i := len(all) - 2; i >= 0; i-- {
+		grown := mostDrift * math.Abs(float64(all[i+1].theirs-all[i].theirs))
+		lo, hi := all[i].allows(base)
+		if least, most = max(least-grown, lo), min(most+grown, hi); least <= most {
+			continue
+		}
+		if last.theirs-all[i+1].theirs < settled {
+			return nil
+		}
+		return all[i+1:]
+	}
+	return all
 }

@@ -5,108 +5,165 @@ import (
 	"testing"
 )
 
-// trips makes samples of a host's clock that is off by offset and drifts, over ways of uneven length.
-func trips(offset int64, drift float64, n int, every, least, noise int64) []sample {
+// A reading is a sample, and the coordinator's instant at which the host really read its clock.
+type reading struct {
+	sample
+	there int64
+}
+
+const firstSent = int64(1e12)
+
+// readings are of a clock that is behind the coordinator's by what off says. The two ways are never equally long: the
+// shortest there takes 50 µs, the shortest back 17 µs, and each up to 100 µs more.
+func readings(n int, every int64, off func(there int64) int64) []reading {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var all []sample
+	var all []reading
 	for i := range int64(n) {
-		sent := 1e12 + i*every
-		there := sent + least + rng.Int64N(noise)
-		back := there + least/3 + rng.Int64N(noise) // the ways differ
-		theirs := there - offset - int64(drift*float64(there-1e12))
-		all = append(all, sample{sent, back, theirs})
+		sent := firstSent + i*every
+		there := sent + 50e3 + rng.Int64N(100e3)
+		back := there + 17e3 + rng.Int64N(100e3)
+		all = append(all, reading{sample{sent, back, there - off(there)}, there})
 	}
 	return all
 }
 
+func fitOf(all []reading) fit {
+	var samples []sample
+	for i := range all {
+		samples = append(samples, all[i].sample)
+	}
+	return fitClock(samples)
+}
+
+// wronglySure reports a reading at which the fit is further off than it says.
+func wronglySure(t *testing.T, what string, f fit, all []reading) {
+	t.Helper()
+	for i := range all {
+		wrong := f.clock.Correct(all[i].theirs) - all[i].there
+		if unsure := f.unsure(all[i].theirs); wrong > unsure || -wrong > unsure {
+			t.Errorf("%s: at reading %d wrong by %d ns, and sure to %d", what, i, wrong, unsure)
+			return
+		}
+	}
+}
+
+func steady(offset int64, drift float64) func(int64) int64 {
+	return func(there int64) int64 { return offset + int64(drift*float64(there-firstSent)) }
+}
+
+// slewed is steady until an instant, and drifts otherwise from then on.
+func slewed(from int64, by float64) func(int64) int64 {
+	return func(there int64) int64 { return 1e6 + int64(by*float64(max(0, there-from))) }
+}
+
+// A fit is made of the first readings, and must be right about the later ones as well.
 func TestAFittedClockIsWithinItsUncertainty(t *testing.T) {
+	const later = 8
 	for _, c := range []struct {
-		name   string
-		offset int64
-		drift  float64
-		n      int
-		every  int64
+		name  string
+		off   func(int64) int64
+		n     int
+		every int64
+		sure  float64 // ns, two seconds after the last sample
 	}{
-		{"one sample", 5e9, 0, 1, 1e6},
-		{"a burst", -3e9, 0, 40, 1e6},
-		{"far off", 7e17, 0, 40, 1e6},
-		{"a minute, no drift", 1e6, 0, 120, 5e8},
-		{"a minute, 40 ppm", 1e6, 40e-6, 120, 5e8},
-		{"a minute, -300 ppm", -1e9, -300e-6, 120, 5e8},
+		{"one sample", steady(5e9, 0), 1, 250e6, 140e3 + mostDrift*2.1e9},
+		{"a burst", steady(-3e9, 0), 40, 1e6, 75e3 + mostDrift*2.1e9},
+		{"far off", steady(7e17, 0), 40, 1e6, 75e3 + mostDrift*2.1e9},
+		{"a minute, no drift", steady(1e6, 0), 240, 250e6, 95e3},
+		{"a minute, 40 ppm", steady(1e6, 40e-6), 240, 250e6, 95e3},
+		{"a minute, -300 ppm", steady(-1e9, -300e-6), 240, 250e6, 95e3},
+		{"two minutes, 500 ppm", steady(-1e9, 500e-6), 512, 250e6, 95e3},
+		{"a drift that changes a little", slewed(firstSent+30e9, wander), 240, 250e6, 95e3},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			all := trips(c.offset, c.drift, c.n, c.every, 150e3, 300e3)
-			f := fitClock(all)
-			last := all[len(all)-1]
-			for _, later := range []int64{0, 1e9, 2e9} {
-				there := last.sent + 200e3 + later
-				theirs := there - c.offset - int64(c.drift*float64(there-1e12))
-				wrong := f.clock.Correct(theirs) - there
-				if unsure := f.unsure(theirs); wrong > unsure || -wrong > unsure {
-					t.Errorf("%v later: wrong by %d ns, and sure to %d", later, wrong, unsure)
-				}
-				if unsure := f.unsure(theirs); c.n > 30 && unsure > 400e3+int64(blindDrift*float64(later)) {
-					t.Errorf("%v later: unsure by %d ns", later, unsure)
-				}
-			}
-		})
-	}
-}
-
-func TestWithoutSamplesNothingIsKnown(t *testing.T) {
-	if f := fitClock(nil); f.unsure(0) < 1e18 {
-		t.Errorf("sure to %d ns", f.unsure(0))
-	}
-}
-
-func TestADriftIsFittedWhenThereIsTimeEnough(t *testing.T) {
-	f := fitClock(trips(1e6, 40e-6, 120, 5e8, 150e3, 300e3))
-	if ppm := float64(f.clock.Drift) / (1 << 40) * 1e6; ppm < 30 || ppm > 50 {
-		t.Errorf("%v ppm", ppm)
-	}
-	if f := fitClock(trips(1e6, 40e-6, 40, 1e6, 150e3, 300e3)); f.clock.Drift != 0 {
-		t.Error("40 ms show no drift")
-	}
-}
-
-// A clock that is slewed in the middle is no line. What it is off by at the end must be within what is said of it.
-func TestAClockThatIsSlewedIsNotTrustedAsALine(t *testing.T) {
-	for _, drift := range []float64{100e-6, -500e-6} {
-		all := trips(1e6, 0, 240, 25e7, 50e3, 100e3)
-		bend := all[120].theirs
-		off := func(theirs int64) int64 { return int64(drift * float64(max(0, theirs-bend))) }
-		for i := range all {
-			all[i].theirs -= off(all[i].theirs)
+		all := readings(c.n+later, c.every, c.off)
+		f := fitOf(all[:c.n])
+		wronglySure(t, c.name, f, all)
+		last := all[c.n-1]
+		if unsure := f.unsure(last.theirs); unsure > (last.back-last.sent)/2+10 {
+			t.Errorf("%s: unsure by %d ns, and the last sample alone says more", c.name, unsure)
 		}
-		f := fitClock(all)
-		for _, i := range []int{60, 120, 180, 239} {
-			s := &all[i]
-			wrong := float64(f.clock.Correct(s.theirs)) - float64(s.theirs) - s.middle()
-			wrong = max(wrong, -wrong) - float64(s.trip())/2 // at least
-			if unsure := float64(f.unsure(s.theirs)); wrong > unsure {
-				t.Errorf("slewed by %v: wrong by %v µs at least at sample %d, and sure to %v µs", drift, wrong/1e3, i, unsure/1e3)
-			}
+		if unsure := f.unsure(last.theirs + 2e9); float64(unsure) > c.sure {
+			t.Errorf("%s: unsure by %d ns two seconds later", c.name, unsure)
 		}
 	}
 }
 
-func TestAHostThatWasSuspendedIsMeasuredAfresh(t *testing.T) {
-	all := trips(1e6, 0, 60, 25e7, 50e3, 100e3)
-	for i := range all[30:] {
-		all[30+i].theirs -= 2e9 // its clock stood still for so long
+func TestASlewedClockIsNotTakenForALine(t *testing.T) {
+	for _, by := range []float64{20e-6, -20e-6, 100e-6, -500e-6} {
+		all := readings(248, 250e6, slewed(firstSent+30e9, by))
+		f := fitOf(all[:240])
+		wronglySure(t, "slewed", f, all)
+		last := all[239]
+		if narrow := f.unsure(last.theirs + 1e9); float64(narrow) < mostDrift/2*1e9 {
+			t.Errorf("slewed by %v: a second later sure to %d ns, as if it were a line", by, narrow)
+		}
 	}
-	k := &kernel{}
-	for _, s := range all {
-		k.add(s)
+}
+
+func TestAStepIsForgottenOnceTheClockHasSettled(t *testing.T) {
+	for _, step := range []int64{2e9, -2e9, 5e6} {
+		off := func(there int64) int64 {
+			if there < firstSent+15e9 {
+				return 1e6
+			}
+			return 1e6 + step
+		}
+		all := readings(120, 250e6, off) // the step is before reading 60
+		if f := fitOf(all[:64]); f.unsure(all[63].theirs) < unknown {
+			t.Errorf("step %d: sure to %d ns after four samples", step, f.unsure(all[63].theirs))
+		}
+		f := fitOf(all[:112])
+		wronglySure(t, "after a step", f, all[60:])
+		if unsure := f.unsure(all[111].theirs); unsure > 140e3 {
+			t.Errorf("step %d: unsure by %d ns", step, unsure)
+		}
 	}
-	f, last := k.current(), all[59]
-	wrong := float64(f.clock.Correct(last.theirs)-last.theirs) - last.middle()
-	if wrong = max(wrong, -wrong) - float64(last.trip())/2; wrong > float64(f.unsure(last.theirs)) || f.unsure(last.theirs) > 1e6 {
-		t.Errorf("wrong by %v ns at least, and sure to %d", wrong, f.unsure(last.theirs))
+}
+
+func TestOfAClockThatRunsAwayNothingIsKnown(t *testing.T) {
+	all := readings(40, 250e6, steady(0, 5e-3))
+	if f := fitOf(all); f.unsure(all[39].theirs) < unknown {
+		t.Errorf("sure to %d ns", f.unsure(all[39].theirs))
 	}
-	if len(k.samples) != 30 {
-		t.Errorf("%d samples are left of the 30 since then", len(k.samples))
+	if f := fitClock(nil); f.unsure(0) < unknown {
+		t.Errorf("without samples sure to %d ns", f.unsure(0))
 	}
+}
+
+// Any line that no sample rules out may be the clock: none may be further off than what is said.
+func TestNoLineThatIsAllowedIsFurtherOff(t *testing.T) {
+	const drift = 40e-6
+	all := readings(240, 250e6, steady(1e6, drift))
+	f, last := fitOf(all), all[239]
+	base := last.there - last.theirs
+	rng := rand.New(rand.NewPCG(3, 4))
+	tried, allowed := 200000, 0
+	for range tried {
+		l := line{rng.NormFloat64() * 50e3, drift + rng.NormFloat64()*2e-6}
+		if !allows(all, last, base, l) {
+			continue
+		}
+		allowed++
+		for _, x := range []int64{-60e9, -1e9, 0, 1e9, 2e9} {
+			is := float64(f.clock.Correct(last.theirs+x) - (last.theirs + x) - base)
+			if d := l.at(float64(x)) - is; max(d, -d) > float64(f.unsure(last.theirs+x)) {
+				t.Fatalf("%+v is %v ns off after %d ns, and the fit is sure to %d", l, d, x, f.unsure(last.theirs+x))
+			}
+		}
+	}
+	if allowed < 100 || allowed == tried {
+		t.Errorf("%d of %d lines are allowed: nothing was tried", allowed, tried)
+	}
+}
+
+func allows(all []reading, last reading, base int64, l line) bool {
+	for i := range all {
+		is := l.at(float64(all[i].theirs - last.theirs))
+		if least, most := all[i].allows(base); is < least || is > most {
+			return false
+		}
+	}
+	return true
 }
 
 func TestWhatIsNotKnownGrowsDuringABatch(t *testing.T) {

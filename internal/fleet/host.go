@@ -188,9 +188,6 @@ func (k *kernel) add(s sample) {
 	if len(k.samples) == keptSamples {
 		k.samples = append(k.samples[:0], k.samples[keptSamples/8:]...)
 	}
-	if n := len(k.samples); n > 0 && jumped(k.samples[n-1], s) {
-		k.samples, k.fitted = k.samples[:0], time.Time{} // what was known before misleads
-	}
 	k.samples = append(k.samples, s)
 }
 
