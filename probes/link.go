@@ -50,7 +50,7 @@ func countLinks(ctx context.Context, b *Bench, f *result.Finding) {
 		}
 		f.Figures[fmt.Sprintf("links_seen_route_%d_count", who)] = float64(ev.Links)
 		if ev.Links != 2 || ev.Inode != ev.Saw {
-			f.Class = "no link count"
+			f.Class = "no-link-count"
 			f.Warnings = append(f.Warnings, fmt.Sprintf("after one link the private name shows a link count of %d, inodes %d and %d: a winner cannot verify its own success here", ev.Links, ev.Inode, ev.Saw))
 			return
 		}

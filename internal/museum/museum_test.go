@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/claimbench/claimbench/internal/result"
 )
@@ -49,6 +50,27 @@ func TestNamesOfExhibitsAreUnique(t *testing.T) {
 			t.Errorf("%s is there twice", key)
 		}
 		seen[key] = true
+	}
+}
+
+// What a probe says of an exhibit has to be what a result file may say.
+func TestEveryClassIsOneOfAResultFile(t *testing.T) {
+	file := &result.File{Schema: result.Schema, Tool: result.Tool{Version: "v", Go: "go"}, Started: time.Now().UTC(), Targets: []result.Target{{
+		Name: "x", Scope: result.ScopeProcess, Routes: []result.Route{{Path: "/x", FSType: "tmpfs"}},
+		Findings: []result.Finding{{Promise: "link", Verdict: result.Holds, Scope: result.ScopeProcess}},
+	}}}
+	for _, x := range slices.Concat(Planted, Reported) {
+		if x.Class == "any" {
+			continue
+		}
+		file.Targets[0].Findings[0].Class = x.Class
+		data, err := file.Encode()
+		if err == nil {
+			err = result.Validate(data)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", x.Name, err)
+		}
 	}
 }
 

@@ -275,7 +275,7 @@ const (
 type Finding struct {
 	Promise    string             `json:"promise"`
 	Verdict    Verdict            `json:"verdict"`
-	Class      string             `json:"class,omitempty"` // of a lock: enforced, local-only, no-op, emulated; of names: case-folding; of inode numbers: reused; of what is not synced: directories
+	Class      string             `json:"class,omitempty"` // of a lock: enforced, local-only, no-op, emulated; of links: no-link-count; of names: case-folding; of inode numbers: reused; of what is not synced: directories
 	Scope      Scope              `json:"scope"`
 	Rounds     int                `json:"rounds"`
 	Contested  int                `json:"contested"`
