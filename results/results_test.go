@@ -66,7 +66,7 @@ func TestPublishedResultsOfTheLabAreAsExpected(t *testing.T) {
 
 // TestTheFortyTableOfTheReadmeIsThatOfTheResult compares what stands between the two marks of the project's README.
 func TestTheFortyTableOfTheReadmeIsThatOfTheResult(t *testing.T) {
-	f, err := result.Load("local-filesystems.json")
+	f, err := result.Load("ext4.json")
 	if err != nil {
 		t.Fatal(err)
 	}
