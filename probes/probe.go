@@ -45,11 +45,7 @@ var All = []Probe{
 	renameAway,
 	renameReplace,
 	publish,
-	flock,
-	posixLock,
-	ofdLock,
-	lockRelease,
-	lockCoherence,
+
 	visibility,
 	pathAgreement,
 	unlinkRace,
@@ -59,7 +55,15 @@ var All = []Probe{
 	durability,
 	names,
 	errnoTable,
+
+	// A server that lets contenders wait for locks may take a survey's whole time.
+	flock,
+	posixLock,
+	ofdLock,
+	lockRelease,
+	lockCoherence,
 	lockRules,
+
 	fullDisk,
 }
 
