@@ -75,19 +75,25 @@ func (r *Run) turn(ctx context.Context, t Target) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.Begin(t)
 	began := time.Now()
-	o := r.one(ctx, t)
-	if r.Again && o.thin() && ctx.Err() == nil {
-		r.Begin(t)
-		first := o.Unproven
-		o = r.one(ctx, t)
-		o.AtFirst = first
-	}
+	o := r.twice(ctx, t, r.one)
 	o.Took = time.Since(began)
 	r.ending.Lock()
 	defer r.ending.Unlock()
 	r.End(t, o)
+}
+
+// twice surveys a target, and once more if that was too little and is wanted.
+func (r *Run) twice(ctx context.Context, t Target, one func(context.Context, Target) Outcome) Outcome {
+	r.Begin(t)
+	o := one(ctx, t)
+	if !r.Again || !o.thin() || ctx.Err() != nil {
+		return o
+	}
+	r.Begin(t)
+	again := one(ctx, t)
+	again.AtFirst = o.Unproven
+	return again
 }
 
 // thin says that nothing is known to be wrong, and something is not known to be right.

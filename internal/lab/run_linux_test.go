@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +64,30 @@ func TestARefusalIsAResult(t *testing.T) {
 		}
 		if known := o.File.Host.Kernel != ""; known != (target.UML == nil) {
 			t.Errorf("%s: kernel %q", target.Name, o.File.Host.Kernel)
+		}
+	}
+}
+
+// Only what is neither wrong nor shown is surveyed again, and what was missing at first is not forgotten.
+func TestATargetIsSurveyedAgainOnce(t *testing.T) {
+	thin := Outcome{Unproven: []string{"x: link: too little"}}
+	for _, c := range []struct {
+		name  string
+		again bool
+		first Outcome
+		want  int
+	}{
+		{"thin", true, thin, 2},
+		{"not wanted", false, thin, 1},
+		{"as expected", true, Outcome{}, 1},
+		{"deviates", true, Outcome{Unproven: thin.Unproven, Deviations: []string{"y"}}, 1},
+		{"failed", true, Outcome{Unproven: thin.Unproven, Err: errors.New("y")}, 1},
+	} {
+		begun, outcomes := 0, []Outcome{c.first, thin, thin}
+		r := Run{Again: c.again, Begin: func(Target) { begun++ }}
+		o := r.twice(t.Context(), Target{}, func(context.Context, Target) Outcome { return outcomes[begun-1] })
+		if begun != c.want || (len(o.AtFirst) == 1) != (c.want == 2) {
+			t.Errorf("%s: surveyed %d times, want %d; at first %q", c.name, begun, c.want, o.AtFirst)
 		}
 	}
 }
