@@ -314,9 +314,10 @@ func TestALockThatDoesNotExcludeHasAClass(t *testing.T) {
 		want string
 	}{
 		{"holds", result.Finding{Verdict: result.Holds}, enforced},
-		{"two holders on one route", result.Finding{Verdict: result.Broken, Kinds: several, Violated: holders(0, 0)}, noOp},
-		{"one holder on each route, and one on each was refused", result.Finding{Verdict: result.Broken, Kinds: several, Violated: holders(0, 1)}, localOnly},
-		{"one contender on each route: what happens within one is not known", result.Finding{Verdict: result.Broken, Kinds: several, Violated: onePerRoute}, ""},
+		{"two holders on one route", result.Finding{Verdict: result.Broken, Rounds: 2, Kinds: several, Violated: holders(0, 0)}, noOp},
+		{"one holder on each route, and one on each was refused", result.Finding{Verdict: result.Broken, Rounds: 2, Kinds: several, Violated: holders(0, 1)}, localOnly},
+		{"one contender on each route: what happens within one is not known", result.Finding{Verdict: result.Broken, Rounds: 2, Kinds: several, Violated: onePerRoute}, ""},
+		{"one in three", result.Finding{Verdict: result.Broken, Rounds: 3, Kinds: several, Violated: holders(0, 1)}, ""},
 		{"nobody gets it", result.Finding{Verdict: result.Broken, Kinds: map[string]int{noWinner: 1}}, ""},
 		{"refused", result.Finding{Verdict: result.Unsupported}, ""},
 	} {

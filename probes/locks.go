@@ -252,12 +252,12 @@ func runLock(kind string) func(context.Context, *Bench, *result.Finding) {
 }
 
 // lockClass tells, from the violated rounds, over what distance the lock does not conflict. That it conflicts within a
-// route is known only from rounds in which a route had several contenders.
+// route is known only from rounds in which a route had several contenders. A lock that fails now and then is of no class.
 func lockClass(f *result.Finding) string {
 	switch {
 	case f.Verdict == result.Holds:
 		return enforced
-	case f.Verdict != result.Broken || f.Kinds[severalWinners] == 0:
+	case f.Verdict != result.Broken || 2*f.Kinds[severalWinners] < f.Rounds || f.Rounds == 0:
 		return ""
 	}
 	class := ""
