@@ -37,6 +37,13 @@ type fit struct {
 // doubt is how wrong it may be at an instant of the coordinator's clock.
 func (f *fit) doubt(at int64) int64 { return f.unsure(at - f.clock.Offset) }
 
+// contradicts says that no clock is what both fits say of an instant of the coordinator's.
+func (f *fit) contradicts(g *fit, at int64) bool {
+	theirs := at - f.clock.Offset
+	apart := f.clock.Correct(theirs) - g.clock.Correct(theirs)
+	return g.unsure(theirs) >= unknown || max(apart, -apart) > f.unsure(theirs)+g.unsure(theirs)
+}
+
 // fitClock goes by all lines that no sample rules out, and takes the middle of where they may be: whichever of them is
 // the clock, it is not further off than the outermost. If every line is ruled out the clock was slewed, and is taken for
 // one that strays by mostDrift.

@@ -169,8 +169,40 @@ func allows(all []reading, last reading, base int64, l line) bool {
 func TestWhatIsNotKnownGrowsDuringABatch(t *testing.T) {
 	growing := func(number int) fit { return fit{number: number, unsure: func(at int64) int64 { return at / 1000 }} }
 	c := &contest{field: &field{fits: []fit{growing(1), growing(1), growing(2)}}, who: []int{0, 1, 2}}
-	doubt := c.doubts(1000, 5000)
+	doubt := c.doubts(1000, 5000, make([]bool, 3))
 	if same, other := doubt(0, 1), doubt(1, 2); same != 0 || other != 10 {
 		t.Errorf("within one clock %d, want 0; between two %d, want 10", same, other)
+	}
+	doubt = c.doubts(1000, 5000, []bool{false, false, true})
+	if same, other := doubt(0, 1), doubt(1, 2); same != 0 || other < unknown {
+		t.Errorf("within one clock %d, want 0; with one that moved %d", same, other)
+	}
+}
+
+// A batch is judged by what was known before it. What is known after it tells whether that was still so at its end.
+func TestAClockThatMovesDuringABatchIsNoticed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		step int64 // after two thirds of the readings, of 30 s
+		want bool
+	}{
+		{"none", 0, false},
+		{"less than can be known", 20e3, false},
+		{"suspended for a second", 1e9, true},
+		{"set back", -5e6, true},
+	} {
+		all := readings(120, 250e6, func(there int64) int64 {
+			if there < firstSent+20e9 {
+				return 1e6
+			}
+			return 1e6 + c.step
+		})
+		before := fitOf(all[:80])
+		for _, after := range []int{81, 119} { // soon, and when the new clock is known
+			now := fitOf(all[:after+1])
+			if got := before.contradicts(&now, all[after].there); got != c.want {
+				t.Errorf("%s: after reading %d %v, want %v", c.name, after, got, c.want)
+			}
+		}
 	}
 }

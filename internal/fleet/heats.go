@@ -120,7 +120,8 @@ func (c *contest) batch(ctx context.Context, h race.Heat) ([]race.Round, error) 
 	if err == nil && (c.op.Clean != nil || c.op.Close != nil || h.Phase == race.Cold) {
 		err = c.together(ctx, func(int) order { return order{Do: toClean} }, nil)
 	}
-	c.doubt = c.doubts(from, race.Now())
+	until := race.Now()
+	c.doubt = c.doubts(from, until, c.stepped(until))
 	rounds := c.rounds(&h, events, after)
 	c.last = report{rounds: len(rounds), took: time.Since(began), late: slices.Max(late), wins: make([]int, len(c.routes))}
 	return rounds, err
@@ -174,13 +175,27 @@ func (c *contest) clocks() []*race.Clock {
 	return clocks
 }
 
+// stepped says of each contender whether its clock is no longer the one that it went by: its host was suspended, say.
+func (c *contest) stepped(until int64) []bool {
+	_ = c.f.each(c.f.hosts, c.f.ping) // a host that does not answer is lost elsewhere, and has no rounds to count
+	moved := make([]bool, len(c.who))
+	for i := range moved {
+		now := c.host(i).kernel.fresh()
+		moved[i] = c.fits[i].number != 0 && c.fits[i].contradicts(&now, until)
+	}
+	return moved
+}
+
 // doubts are about a batch that lasted from one instant to another. Those of one kernel go by one clock, and nothing about
-// it is in doubt between them.
-func (c *contest) doubts(from, until int64) func(i, j int) int64 {
+// it is in doubt between them, unless it moved meanwhile.
+func (c *contest) doubts(from, until int64, moved []bool) func(i, j int) int64 {
 	doubts, of := make([]int64, len(c.who)), make([]int, len(c.who))
 	for i := range doubts {
 		f := &c.fits[i]
 		doubts[i], of[i] = max(f.doubt(from), f.doubt(until)), f.number
+		if moved[i] {
+			doubts[i] = unknown
+		}
 	}
 	return func(i, j int) int64 {
 		if of[i] == of[j] {

@@ -191,6 +191,13 @@ func (k *kernel) add(s sample) {
 	k.samples = append(k.samples, s)
 }
 
+// fresh is a fit to all that is known by now, for a comparison.
+func (k *kernel) fresh() fit {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return fitClock(k.samples)
+}
+
 // fits counts them all.
 var fits atomic.Int64
 
