@@ -55,7 +55,12 @@ func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, 
 	both, cancel := context.WithTimeout(ctx, f.mostWait)
 	defer cancel()
 	defer context.AfterFunc(h.alive, cancel)()
-	msg, err := f.point.nc.RequestWithContext(both, at, encode(what))
+	sub, err := f.answersOf(h)
+	if err != nil {
+		return a, err
+	}
+	defer unsubscribe(sub)
+	msg, err := f.question(both, sub, at, encode(what))
 	switch {
 	case h.lost() != nil:
 		return a, h.lost()
@@ -76,6 +81,25 @@ func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, 
 	}
 	return a, a.Failure.error(h.name())
 }
+
+// answersOf listens for one answer of a host, where it alone may give it: nats.Conn's own requests are answered at the
+// inbox of who asks, where no permission tells one host from another.
+func (f *Fleet) answersOf(h *host) (*nats.Subscription, error) {
+	return f.point.nc.SubscribeSync(answerAt(f.session, h.id))
+}
+
+func (f *Fleet) question(ctx context.Context, answers *nats.Subscription, at string, what []byte) (*nats.Msg, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // what nobody waits for is not asked
+	}
+	if err := f.point.nc.PublishRequest(at, answers.Subject, what); err != nil {
+		return nil, err
+	}
+	return answers.NextMsgWithContext(ctx)
+}
+
+// unsubscribe fails only on a connection that is closed, where nothing is left to do.
+func unsubscribe(s *nats.Subscription) { _ = s.Unsubscribe() }
 
 func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) {
 	return f.ask(ctx, h, errandAt(f.session, h.id), e)
@@ -150,8 +174,15 @@ func (f *Fleet) keepPinging(h *host) {
 
 // ping takes one sample of the host's clock.
 func (f *Fleet) ping(h *host) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
+	defer cancel()
+	sub, err := f.answersOf(h)
+	if err != nil {
+		return err
+	}
+	defer unsubscribe(sub)
 	sent := race.Now()
-	msg, err := f.point.nc.Request(pingAt(f.session, h.id), nil, pingWait)
+	msg, err := f.question(ctx, sub, pingAt(f.session, h.id), nil)
 	back := race.Now()
 	if err != nil {
 		return err

@@ -190,9 +190,24 @@ func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Its own words come back to it; that they ask for an answer at another's errands does not let it publish there.
+	own, errands := prefix+f.session+announced+intruderID, errandAt(f.session, other)
+	heard, err := nc.SubscribeSync(own)
+	if err == nil {
+		err = nc.PublishRequest(own, errands, encode(news{}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := heard.NextMsg(20 * time.Second); err != nil {
+		t.Fatalf("a host does not hear what it announces: %v", err)
+	}
+	if err := nc.Publish(errands, encode(errand{Do: doLeave})); err != nil {
+		t.Fatal(err)
+	}
 	says := []string{
 		helloAt(f.Name, other), prefix + f.session + announced + other, prefix + f.session + arrivals + other, prefix + f.session + written,
-		prefix + f.session + starts, inboxes + other + ".x", pingAt(f.session, other),
+		prefix + f.session + starts, inboxes + other + ".x", pingAt(f.session, other), answerAt(f.session, other),
 	}
 	for _, at := range says {
 		if err := nc.Publish(at, nil); err != nil {
@@ -203,6 +218,7 @@ func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
+	says = append(says, errands)
 	for range len(refused) + len(says) {
 		select {
 		case err := <-denied:
@@ -210,10 +226,15 @@ func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
 		case <-time.After(10 * time.Second):
 		}
 	}
-	for _, at := range append(refused, says...) {
-		if !strings.Contains(all.String(), `"`+at+`"`) {
-			t.Errorf("%s is allowed", at)
+	for what, subjects := range map[string][]string{"Subscription": refused, "Publish": says} {
+		for _, at := range subjects {
+			if !strings.Contains(all.String(), what+` to "`+at+`"`) {
+				t.Errorf("%s to %s is allowed", what, at)
+			}
 		}
+	}
+	if err := f.hosts[0].lost(); err != nil {
+		t.Error(err)
 	}
 	if msg, err := nc.Request(prefix+f.session+alive, nil, 10*time.Second); err != nil {
 		t.Errorf("a host may not ask whether the coordinator lives: %v %v", msg, err)

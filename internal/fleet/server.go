@@ -126,7 +126,7 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 		s.Shutdown()
 		return nil, fmt.Errorf("listen on %s: not possible; is the address taken?", m.Listen)
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo("coordinator", ours), nats.Name("claimbench serve"), nats.ErrorHandler(quiet))
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo("coordinator", ours), nats.Name("claimbench serve"), nats.ErrorHandler(quiet), nats.SyncQueueLen(fewAnswers))
 	if err != nil {
 		s.Shutdown()
 		return nil, err
@@ -135,6 +135,9 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	p.line = m.joinLine(given, m.address(s, !m.Open && !given))
 	return p, nil
 }
+
+// fewAnswers is more than one question has. The default is room for many thousands, which is made for every question.
+const fewAnswers = 8
 
 func quiet(*nats.Conn, *nats.Subscription, error) {}
 
@@ -174,17 +177,17 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // hostMay introduce itself, answer what it was asked, and announce words: under its own id. Orders are the coordinator's
-// alone, and each is heard by nobody but the host that it is for.
+// alone, and each is heard by nobody but the host that it is for. It may not answer wherever a message asks for it (the
+// server's Response): a host hears the words that it announces, and could let them ask for an answer at another's orders.
 func hostMay(meeting, id string) *server.Permissions {
 	const session = prefix + "*"
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
-			helloAt(meeting, id), session + announced + id, session + arrivals + id, session + alive,
+			helloAt(meeting, id), session + announced + id, session + arrivals + id, session + answers + id + ".*", session + alive,
 		}},
 		Subscribe: &server.SubjectPermission{Allow: []string{
 			session + orders + id + ".>", session + anyWords, session + starts, inboxes + id + ".>",
 		}},
-		Response: &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
 	}
 }
 
@@ -228,7 +231,7 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 			log("the NATS server does not let this be a meeting: " + err.Error())
 		}
 	}
-	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(tell), nats.NoReconnect()}
+	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(tell), nats.SyncQueueLen(fewAnswers), nats.NoReconnect()}
 	if m.CA != "" {
 		opts = append(opts, nats.RootCAs(m.CA))
 	}
