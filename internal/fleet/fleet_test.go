@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -407,6 +408,45 @@ func visiting(t *testing.T, m Meeting) (*Fleet, []*child, string) {
 		t.Fatalf("%v %s", err, missing)
 	}
 	return f, hosts, dir
+}
+
+// The others may still race in the work directory: the coordinator removes it, when they are told to stop.
+func TestAHostThatIsInterruptedLeavesTheWorkDirectoryToTheCoordinator(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	dir := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Join(ctx, Joining{
+			URL: f.point.url, Dirs: []string{dir}, Name: "alpha", Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Log: (&safe{}).add,
+		})
+	}()
+	spawn(t, part{URL: f.point.url, Dir: dir, Name: "beta"})
+	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
+		t.Fatalf("%v %s", err, missing)
+	}
+	site, _, err := f.Make(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.SameEverywhere(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	interrupt()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if there, _ := filepath.Glob(filepath.Join(dir, dirPrefix+"*")); len(there) != 1 {
+		t.Errorf("of the work directory there is: %v", there)
+	}
+	for until := time.Now().Add(20 * time.Second); f.hosts[0].lost() == nil && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	}
+	if err := site.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, dir)
 }
 
 // The server stays, so that no connection of a host breaks when the coordinator is killed.

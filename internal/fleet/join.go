@@ -51,7 +51,7 @@ type pretence struct {
 }
 
 // Join works for a coordinator until it is told to leave, the coordinator is gone, or the context ends. Then nothing of
-// it is left: no contender, and no work directory if nobody else can remove it.
+// it is left: no contender, and no work directory if the coordinator, which removes it, is gone.
 func Join(ctx context.Context, j Joining) (err error) {
 	j.Away = cmp.Or(j.Away, 10*time.Second)
 	j.Meeting = cmp.Or(j.Meeting, DefaultMeeting)
@@ -86,6 +86,7 @@ func Join(ctx context.Context, j Joining) (err error) {
 	m.Log(fmt.Sprintf("joined as host %d of %d, in %s", w.Host+1, w.Hosts, strings.Join(j.Dirs, " and ")))
 	select {
 	case err := <-m.over:
+		m.orphaned = err != nil
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -104,11 +105,12 @@ type member struct {
 	pinged atomic.Int64 // when last, by this host's clock
 	over   chan error   // why it ends; nil when it was told to
 
-	mu       sync.Mutex
-	desks    map[int]*desk
-	made     map[string]bool // work directories that are there, by their nonces
-	released bool            // told to leave
-	homes    []string        // of all contenders, the ids of their hosts
+	orphaned bool // it ended since the coordinator is gone
+
+	mu    sync.Mutex
+	desks map[int]*desk
+	made  map[string]bool // work directories that are there, by their nonces
+	homes []string        // of all contenders, the ids of their hosts
 
 	words *heard
 }
@@ -295,21 +297,22 @@ func protocolMajor(v string) string {
 	return major
 }
 
-// close ends the contenders, and removes what the coordinator can no longer have removed.
+// close ends the contenders, and removes what a coordinator that is gone can no longer have removed. One that is there
+// does so itself: this host may be told to stop while others still race.
 func (m *member) close() error {
 	if m.nc != nil {
 		defer m.nc.Close()
 	}
 	m.mu.Lock()
-	desks, made, released := m.desks, m.made, m.released
+	desks, made := m.desks, m.made
 	m.desks, m.made = nil, nil // what is asked from now on is refused
 	m.mu.Unlock()
 	var err error
 	for _, d := range desks {
 		err = errors.Join(err, d.close())
 	}
-	for nonce := range made {
-		if !released {
+	if m.orphaned {
+		for nonce := range made {
 			err = errors.Join(err, m.abandon(nonce))
 		}
 	}

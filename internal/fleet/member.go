@@ -207,10 +207,7 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 				d.interrupt(e.Heats)
 			}
 		}
-	case doLeave:
-		m.mu.Lock()
-		m.released = true
-		m.mu.Unlock()
+	case doLeave: // once that is answered
 	default:
 		return fmt.Errorf("%.40q is no errand", e.Do)
 	}
