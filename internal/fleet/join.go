@@ -109,7 +109,7 @@ type member struct {
 
 	mu    sync.Mutex
 	desks map[int]*desk
-	made  map[string]bool // work directories that are there, by their nonces
+	made  map[string]bool // work directories that are there, made or seen, by their nonces
 	homes []string        // of all contenders, the ids of their hosts
 
 	words *heard

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/survey"
@@ -178,11 +180,21 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	}
 	s := m.sites[e.Way]
 	switch e.Do {
+	case doSub, doClear, doRemove:
+		if !m.has(e.Nonce) { // as if it were not there: who removes it over every way objects to nothing else
+			return &os.PathError{Op: e.Do, Path: dirPrefix + e.Nonce, Err: unix.ENOENT}
+		}
+	}
+	switch e.Do {
 	case doStart:
 		return m.start(ctx, w, e, a)
 	case doMake:
 		m.mine(e.Nonce, true)
-		return s.make(e.Nonce)
+		err := s.make(e.Nonce)
+		if errors.Is(err, os.ErrExist) {
+			m.mine(e.Nonce, false) // another's
+		}
+		return err
 	case doSee:
 		if a.Seen, err = s.see(e.Nonce); a.Seen {
 			m.mine(e.Nonce, true)
@@ -214,13 +226,20 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	return nil
 }
 
-// mine notes which work directories are there, for the case that nobody else can remove them.
+// mine notes which work directories are there that this host made or saw: nothing is done in others, and these it removes
+// when nobody else can.
 func (m *member) mine(nonce string, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) && m.made != nil {
 		m.made[nonce] = true
 	}
+}
+
+func (m *member) has(nonce string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.made[nonce]
 }
 
 // start starts the contenders, each on a line of its own.

@@ -265,6 +265,16 @@ func TestNothingOutsideTheDirectoryIsTouched(t *testing.T) {
 			t.Errorf("%+v: it was done", e)
 		}
 	}
+	s, err := openSite(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.root.Close()
+	for i, err := range []error{s.make(planted), s.sub(planted, "x"), s.clear(planted, "precious"), s.remove(planted)} {
+		if err == nil {
+			t.Errorf("%d: it was done, by a host that thinks it has seen the directory", i)
+		}
+	}
 	d, err := f.Start(ctx, race.Config{Ops: survey.Ops(), Contenders: 2, HangAfter: 5 * time.Second, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -446,6 +456,30 @@ func TestAWorkDirectoryThatCannotBeSignedIsTakenBack(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestNothingIsDoneInTheWorkDirectoryOfAnotherSurvey(t *testing.T) {
+	s, err := openSite(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := strings.Repeat("0123456789abcdef", 2)
+	if err := errors.Join(s.make(nonce), s.sub(nonce, "theirs")); err != nil {
+		t.Fatal(err)
+	}
+	m := &member{desks: map[int]*desk{}, made: map[string]bool{}, sites: []*site{s}, orphaned: true}
+	for _, e := range []errand{{Do: doMake}, {Do: doSub, Sub: "x"}, {Do: doClear, Sub: "theirs"}, {Do: doRemove}} {
+		e.Nonce = nonce
+		if err := m.run(t.Context(), welcome{}, &e, &answer{}); err == nil {
+			t.Errorf("%s: it was done", e.Do)
+		}
+	}
+	if err := m.close(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(s.path, dirPrefix+nonce)); len(entries) != 2 {
+		t.Errorf("of another's there is: %v %v", entries, err)
 	}
 }
 
