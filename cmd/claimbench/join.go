@@ -76,16 +76,19 @@ func harmless(op string) bool {
 	})
 }
 
-// address is a URL, given as one or as host and port.
+// address is a URL, given as one or as host and port, or a list of such with commas between them.
 func address(given string) (string, error) {
-	if !strings.Contains(given, "://") {
-		given = "nats://" + given
+	list := strings.Split(given, ",")
+	for i, one := range list {
+		if one = strings.TrimSpace(one); !strings.Contains(one, "://") {
+			one = "nats://" + one
+		}
+		if u, err := url.Parse(one); err != nil || u.Host == "" {
+			return "", errors.New("the URL is no address; use the line that claimbench serve prints") // without it: the token may be in it
+		}
+		list[i] = one
 	}
-	u, err := url.Parse(given)
-	if err != nil || u.Host == "" {
-		return "", errors.New("the URL is no address; use the line that claimbench serve prints") // without it: the token may be in it
-	}
-	return given, nil
+	return strings.Join(list, ","), nil
 }
 
 // joined tells what the user can put right from what the machine refuses.

@@ -210,6 +210,13 @@ func TestWhatIsTriedAgainAndWhatIsNot(t *testing.T) {
 	}
 }
 
+// A list of servers has those of one cluster, of which some may be down.
+func TestOneServerOfAListIsEnough(t *testing.T) {
+	s := abroad(t, server.Options{})
+	f, hosts, dir := visiting(t, Meeting{URL: "nats://127.0.0.1:1, " + s.ClientURL()})
+	races(t, f, hosts, dir)
+}
+
 func TestTheAddressThatOthersReach(t *testing.T) {
 	for want, own := range map[string][]string{
 		"127.0.0.1":   nil,

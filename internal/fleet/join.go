@@ -177,7 +177,7 @@ func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, erro
 
 func (m *member) options() (nats.Options, error) {
 	o := nats.GetDefaultOptions()
-	o.Url = m.URL
+	o.Servers = addresses(m.URL)
 	opts := []nats.Option{
 		nats.Name(m.key), nats.CustomInboxPrefix(inboxes + m.id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.PingInterval(10 * time.Second), nats.Timeout(5 * time.Second),
@@ -221,9 +221,12 @@ func refused(err error) bool {
 // bare is an error of NATS in words that say what to do.
 func bare(err error) error {
 	var cert *tls.CertificateVerificationError
+	var address *url.Error
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &address):
+		return errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
 	case refused(err):
 		return fmt.Errorf("the server refuses the token: %w; use the join line that serve prints", err)
 	case errors.As(err, &cert):

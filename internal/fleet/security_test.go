@@ -560,6 +560,23 @@ func TestATokenThatWasGivenIsNotShown(t *testing.T) {
 	}
 }
 
+func TestNoSecretOfAListOfServersIsShown(t *testing.T) {
+	for list, want := range map[string]string{
+		"nats://a:1": "nats://a:1",
+		"nats://app:sesame@a:1, tls://sesame@b:2": "nats://app:PASSWORD@a:1,tls://TOKEN@b:2",
+		"sesame@a:1,b":              "nats://TOKEN@a:1,nats://b",
+		"nats://b,nats://sesame@:x": "nats://b,URL",
+	} {
+		if got := withoutSecret(list); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+	j := Joining{URL: "nats://app:sesame@127.0.0.1:1,nats://app:sesame@:x", Dirs: []string{t.TempDir()}, Ops: survey.Ops(), Log: func(string) {}}
+	if err := Join(t.Context(), j); err == nil || strings.Contains(err.Error(), "sesame") {
+		t.Errorf("an address that is none: %v", err)
+	}
+}
+
 func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 	f, _ := serving(t, 2)
 	defer f.Close()

@@ -242,11 +242,7 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 		opts = append(opts, nats.Token(m.Token))
 	}
 	nc, err := nats.Connect(m.URL, opts...)
-	var bad *url.Error
-	switch {
-	case errors.As(err, &bad):
-		return nil, errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
-	case err != nil:
+	if err != nil {
 		return nil, bare(err)
 	}
 	if _, err := nc.Request(prefix+m.Name+taken, nil, 2*time.Second); err == nil {
@@ -256,18 +252,37 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 	return &meetingPoint{nc: nc, url: m.URL, line: m.joinLine(m.Token != "", withoutSecret(m.URL))}, nil
 }
 
-// withoutSecret has words in the place of a password or token, which a log would keep.
-func withoutSecret(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
+// addresses are those of a list. What has no scheme is NATS's, as to NATS itself.
+func addresses(list string) []string {
+	var all []string
+	for a := range strings.SplitSeq(list, ",") {
+		if a = strings.TrimSpace(a); a != "" && !strings.Contains(a, "://") {
+			a = "nats://" + a
+		}
+		if a != "" {
+			all = append(all, a)
+		}
 	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), "PASSWORD")
-	} else {
-		u.User = url.User("TOKEN")
+	return all
+}
+
+// withoutSecret has words in the place of passwords and tokens, which a log would keep.
+func withoutSecret(list string) string {
+	all := addresses(list)
+	for i, a := range all {
+		u, err := url.Parse(a)
+		if err != nil {
+			all[i] = "URL"
+			continue
+		}
+		if _, has := u.User.Password(); has {
+			u.User = url.UserPassword(u.User.Username(), "PASSWORD")
+		} else if u.User != nil {
+			u.User = url.User("TOKEN")
+		}
+		all[i] = u.String()
 	}
-	return u.String()
+	return strings.Join(all, ",")
 }
 
 func (p *meetingPoint) close() {
