@@ -389,6 +389,9 @@ func TestAHostMayNotSpeakForOthers(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("a host wrote words where the coordinator does:\n%s", log)
 	}
+	if s := log.String(); !strings.Contains(s, intruderID) || strings.Contains(s, intruderKey) {
+		t.Errorf("a host is told of by its key, or not at all:\n%s", s)
+	}
 	f.starter.hear(&nats.Msg{Subject: prefix + f.session + arrivals + "b", Data: encode(arrival{Who: 1, First: 5})})
 	if _, err := starts.NextMsg(5 * time.Second); err != nil {
 		t.Errorf("no start, and all have arrived: %v", err)

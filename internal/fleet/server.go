@@ -168,7 +168,8 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 	case o.Username == "coordinator":
 		return equal(o.Password, d.ours)
 	case d.open || o.Username == joinUser && equal(o.Password, d.token):
-		c.RegisterUser(&server.User{Permissions: hostMay(d.meeting, idOf(o.Name))})
+		o.Name = idOf(o.Name) // from here on: the server's log has it
+		c.RegisterUser(&server.User{Permissions: hostMay(d.meeting, o.Name)})
 		return true
 	}
 	return false
