@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,6 +54,8 @@ processes can come from --token-file or the environment variable CLAIMBENCH_TOKE
 			j.Log = p.note
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+			signal.Ignore(unix.SIGPIPE)  // a closed pipe at stderr must not end it before it has cleaned up
 			return joined(fleet.Join(ctx, j))
 		},
 	}
