@@ -319,7 +319,7 @@ func (m *member) attend(ctx context.Context, w welcome, d *desk) error {
 			m.reply(msg, answer{Failure: failureOf(fmt.Errorf("order: %w", err))})
 			return
 		}
-		if !m.words.wait(o.Seen, 5*time.Second) {
+		if !m.words.wait(o.Seen, silence) {
 			m.reply(msg, answer{Failure: failureOf(errors.New("words that an order rests on never came"))})
 			return
 		}
