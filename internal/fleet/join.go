@@ -226,7 +226,7 @@ func bare(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &address):
-		return errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
+		return errNoAddress
 	case refused(err):
 		return fmt.Errorf("the server refuses the token: %w; use the join line that serve prints", err)
 	case errors.As(err, &cert):

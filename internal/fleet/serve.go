@@ -52,7 +52,7 @@ type Fleet struct {
 // Serve opens the meeting point. The join line is for a person, or for whatever starts the hosts.
 func Serve(s Serving) (*Fleet, error) {
 	if s.Hosts < 2 || s.Hosts > race.MaxContenders {
-		return nil, fmt.Errorf("%d hosts: must be 2 to %d", s.Hosts, race.MaxContenders)
+		return nil, &SettingError{fmt.Errorf("%d hosts: must be 2 to %d", s.Hosts, race.MaxContenders)}
 	}
 	self, err := facts.ReadHost()
 	if err != nil {

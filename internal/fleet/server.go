@@ -50,7 +50,7 @@ func (m *Meeting) check() error {
 		return errors.New("a TLS certificate needs its key, and the other way round")
 	}
 	if m.URL != "" {
-		return nil
+		return checkAddresses(m.URL)
 	}
 	host, port, err := net.SplitHostPort(m.Listen)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *Meeting) joinLine(given bool, url string) string {
 func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	m.Name = cmp.Or(m.Name, DefaultMeeting)
 	if err := m.check(); err != nil {
-		return nil, err
+		return nil, &SettingError{err}
 	}
 	if m.URL != "" {
 		return m.visit(log)
@@ -108,11 +108,11 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	opts := m.options(ours)
 	if m.Cert != "" {
 		if err := checkCertificate(m.Cert, m.Key, time.Now()); err != nil {
-			return nil, err
+			return nil, &SettingError{err}
 		}
 		cfg, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: m.Cert, KeyFile: m.Key})
 		if err != nil {
-			return nil, err
+			return nil, &SettingError{err}
 		}
 		opts.TLS, opts.TLSConfig = true, cfg
 	}
@@ -252,6 +252,18 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 	}
 	return &meetingPoint{nc: nc, url: m.URL, line: m.joinLine(m.Token != "", withoutSecret(m.URL))}, nil
 }
+
+// checkAddresses shows none of them: a secret may be in it.
+func checkAddresses(list string) error {
+	for _, a := range addresses(list) {
+		if u, err := url.Parse(a); err != nil || u.Host == "" {
+			return errNoAddress
+		}
+	}
+	return nil
+}
+
+var errNoAddress = errors.New("the address of the NATS server is none: nats://HOST:PORT is one")
 
 // addresses are those of a list. What has no scheme is NATS's, as to NATS itself.
 func addresses(list string) []string {
