@@ -183,7 +183,7 @@ func (m *member) options() (nats.Options, error) {
 		nats.PingInterval(10 * time.Second), nats.Timeout(5 * time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
 		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
+		nats.DisconnectErrHandler(m.missing),
 	}
 	if m.Token != "" { // serve's own server knows users, another may know tokens; a user in the URL comes before both
 		opts = append(opts, nats.UserInfo(joinUser, m.Token), nats.Token(m.Token))
@@ -248,9 +248,9 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // missing ends the host's part if the server does not come back.
-func (m *member) missing(why error) {
+func (m *member) missing(nc *nats.Conn, why error) {
 	time.AfterFunc(m.Away, func() {
-		if m.nc != nil && !m.nc.IsConnected() {
+		if !nc.IsConnected() {
 			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", m.Away, errors.Join(nats.ErrDisconnected, why)))
 		}
 	})

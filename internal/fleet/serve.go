@@ -202,10 +202,11 @@ func (f *Fleet) Gather(ctx context.Context) (missing string, err error) {
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	f.closing = true
+	hosts := slices.Clone(f.hosts) // one more may come yet
 	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_ = f.each(f.hosts, func(h *host) error {
+	_ = f.each(hosts, func(h *host) error {
 		_, err := f.errand(ctx, h, &errand{Do: doLeave})
 		return err // who is lost need not leave
 	})
