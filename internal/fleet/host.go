@@ -23,8 +23,9 @@ type host struct {
 	lose   context.CancelCauseFunc
 	kernel *kernel
 
-	mu   sync.Mutex
-	trip time.Duration // of the shortest ping
+	mu    sync.Mutex
+	trip  time.Duration // of the shortest ping; 0 before the first
+	again int64         // how often the connection had been broken and mended by the first
 }
 
 func newHost(index int, id string, h hello) *host {
@@ -191,15 +192,18 @@ func (f *Fleet) ping(h *host) error {
 	if err := decode(msg.Data, &p); err != nil {
 		return err
 	}
-	if p.Again > 0 {
-		h.losing("its connection was broken meanwhile, and what was on its way is lost")
-	}
 	h.kernel.add(sample{sent, back, p.At})
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.trip == 0 {
+		h.again = p.Again // nothing was on its way yet
+	}
+	if p.Again != h.again {
+		h.losing("its connection was broken meanwhile, and what was on its way is lost")
+	}
 	if trip := time.Duration(back - sent); h.trip == 0 || trip < h.trip {
 		h.trip = trip
 	}
-	h.mu.Unlock()
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -598,6 +599,29 @@ func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 	other := newHost(1, "b", hello{Name: "beta"})
 	if _, err := f.ask(ctx, other, "deaf", &order{Do: toPend}); err == nil || other.lost() != nil {
 		t.Errorf("nobody waits any more: %v, %v", err, other.lost())
+	}
+}
+
+func TestAConnectionThatBreaksBeforeTheFirstPingLosesNothing(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	h := newHost(0, "a", hello{Name: "alpha"})
+	h.kernel = &kernel{}
+	var again atomic.Int64
+	again.Store(3)
+	if _, err := f.point.nc.Subscribe(pingAt(f.session, h.id), func(msg *nats.Msg) {
+		_ = msg.Respond(encode(pong{At: race.Now(), Again: again.Load()}))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := errors.Join(f.ping(h), h.lost()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again.Add(1)
+	if err := f.ping(h); err != nil || h.lost() == nil {
+		t.Errorf("a connection that broke after it: %v", err)
 	}
 }
 
