@@ -19,6 +19,7 @@ type host struct {
 	index  int
 	id     string
 	hello  hello
+	met    time.Time
 	alive  context.Context // ends, with a LostError as its cause, when the host is lost
 	lose   context.CancelCauseFunc
 	kernel *kernel
@@ -30,7 +31,7 @@ type host struct {
 
 func newHost(index int, id string, h hello) *host {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &host{index: index, id: id, hello: h, alive: ctx, lose: cancel}
+	return &host{index: index, id: id, hello: h, met: time.Now(), alive: ctx, lose: cancel}
 }
 
 func (h *host) name() string    { return h.hello.Name }
@@ -169,6 +170,30 @@ func (f *Fleet) keepPinging(h *host) {
 			h.losing("the coordinator has lost its own connection")
 		case time.Since(last) > silence:
 			h.losing(fmt.Sprintf("no sign of it for %v", silence))
+		}
+	}
+}
+
+// gone reports whether a host has ended since it joined. One that has just joined may not listen yet, and a connection that
+// broke may be mended at once.
+func (f *Fleet) gone(ctx context.Context, h *host) bool {
+	sub, err := f.answersOf(h)
+	if err != nil {
+		return false
+	}
+	defer unsubscribe(sub)
+	until := time.Now().Add(max(time.Second, patience-time.Since(h.met)))
+	for {
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := f.question(one, sub, pingAt(f.session, h.id), nil)
+		cancel()
+		switch {
+		case !errors.Is(err, nats.ErrNoResponders):
+			return false
+		case time.Now().After(until):
+			return true
+		case pause(ctx, 50*time.Millisecond) != nil:
+			return false
 		}
 	}
 }
