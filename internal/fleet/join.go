@@ -57,6 +57,7 @@ func Join(ctx context.Context, j Joining) (err error) {
 	j.Meeting = cmp.Or(j.Meeting, DefaultMeeting)
 	key := secret()
 	m := &member{Joining: j, key: key, id: idOf(key), ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
+	m.strays.log = j.Log
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, dir := range j.Dirs {
 		s, err := openSite(dir)
@@ -112,7 +113,8 @@ type member struct {
 	made  map[string]bool // work directories that are there, made or seen, by their nonces
 	homes []string        // of all contenders, the ids of their hosts
 
-	words *heard
+	words  *heard
+	strays strays
 }
 
 func opsOf(ops []race.Op, allowed func(string) bool) map[string]*race.Op {
@@ -306,6 +308,7 @@ func (m *member) close() error {
 	if m.nc != nil {
 		defer m.nc.Close()
 	}
+	m.strays.sum()
 	m.mu.Lock()
 	desks, made := m.desks, m.made
 	m.desks, m.made = nil, nil // what is asked from now on is refused

@@ -74,7 +74,7 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 		_, err = m.nc.Subscribe(prefix+w.Session+starts, func(msg *nats.Msg) {
 			var s start
 			if err := decode(msg.Data, &s); err != nil {
-				m.Log("start: " + err.Error())
+				m.strays.add("starts", err)
 				return
 			}
 			for _, d := range m.all() {
@@ -105,7 +105,11 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 }
 
 func (m *member) reply(msg *nats.Msg, a answer) {
-	if err := msg.Respond(encode(a)); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+	switch err := msg.Respond(encode(a)); {
+	case err == nil, errors.Is(err, nats.ErrConnectionClosed):
+	case errors.Is(err, nats.ErrMsgNoReply):
+		m.strays.add("orders", err)
+	default:
 		m.Log("answer: " + err.Error())
 	}
 }
@@ -125,7 +129,7 @@ func (m *member) hear(msg *nats.Msg) {
 		}
 	}
 	if err != nil {
-		m.Log("news: " + err.Error())
+		m.strays.add("words", err)
 		return
 	}
 	if ours {
