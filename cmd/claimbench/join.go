@@ -97,9 +97,12 @@ func address(given string) (string, error) {
 // joined tells what the user can put right from what the machine refuses.
 func joined(err error) error {
 	var p *fs.PathError
+	var wrong *fleet.SettingError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &wrong):
+		return usage(err)
 	case errors.As(err, &p) && errors.Is(err, fs.ErrNotExist):
 		return usage(fmt.Errorf("%s: no such directory; make it first", p.Path))
 	case errors.As(err, &p) && errors.Is(err, unix.ENOTDIR):

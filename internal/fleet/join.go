@@ -55,6 +55,9 @@ type pretence struct {
 func Join(ctx context.Context, j Joining) (err error) {
 	j.Away = cmp.Or(j.Away, 10*time.Second)
 	j.Meeting = cmp.Or(j.Meeting, DefaultMeeting)
+	if err := checkName(j.Meeting); err != nil {
+		return &SettingError{err}
+	}
 	key := secret()
 	m := &member{Joining: j, key: key, id: idOf(key), ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
 	m.strays.log = j.Log

@@ -14,7 +14,6 @@ import (
 
 	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/result"
 )
 
 // Serving says whom to wait for.
@@ -33,7 +32,6 @@ type Fleet struct {
 	point   *meetingPoint
 	session string
 	self    string // the coordinator's own kernel
-	host    result.Host
 	strays  strays
 
 	mu       sync.Mutex // over the hosts until all are there, and over what pings find
@@ -60,7 +58,7 @@ func Serve(s Serving) (*Fleet, error) {
 		return nil, err
 	}
 	timeNS, _ := os.Readlink("/proc/self/ns/time")
-	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}, 1), kernels: map[string]*kernel{}, mostWait: mostWait}
+	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), full: make(chan struct{}, 1), kernels: map[string]*kernel{}, mostWait: mostWait}
 	f.strays.log = s.Log
 	if f.point, err = f.Meeting.open(s.Log); err != nil {
 		return nil, err

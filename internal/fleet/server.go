@@ -43,8 +43,8 @@ const (
 
 // check refuses what would let anybody in.
 func (m *Meeting) check() error {
-	if !subForm.MatchString(m.Name) {
-		return fmt.Errorf("meeting %q: small letters, digits and dashes make a name", m.Name)
+	if err := checkName(m.Name); err != nil {
+		return err
 	}
 	if (m.Cert == "") != (m.Key == "") {
 		return errors.New("a TLS certificate needs its key, and the other way round")
@@ -63,6 +63,14 @@ func (m *Meeting) check() error {
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	if m.Open && m.Cert == "" && !local {
 		return fmt.Errorf("%s is not loopback, and there is neither a token nor TLS: anybody there could join; leave the token on, or give a certificate", m.Listen)
+	}
+	return nil
+}
+
+// checkName keeps a meeting's name from being more than one part of a subject.
+func checkName(meeting string) error {
+	if !subForm.MatchString(meeting) {
+		return fmt.Errorf("meeting %q: small letters, digits and dashes make a name", meeting)
 	}
 	return nil
 }
@@ -148,7 +156,7 @@ func (m *Meeting) options(ours string) *server.Options {
 		p = server.RANDOM_PORT
 	}
 	return &server.Options{
-		Host: host, Port: p, NoLog: false, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 10, TLSTimeout: 10,
+		Host: host, Port: p, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 10, TLSTimeout: 10,
 		MaxControlLine: 4096, NoSystemAccount: true, PingInterval: 10 * time.Second, MaxPingsOut: 3, WriteDeadline: 10 * time.Second,
 		CustomClientAuthentication: &doorkeeper{ours: ours, token: m.Token, open: m.Open, meeting: m.Name},
 	}
