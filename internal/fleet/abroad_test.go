@@ -124,13 +124,16 @@ func TestTwoMeetingsAtOneServer(t *testing.T) {
 	if !strings.Contains(other.JoinLine(), " --meeting night ") {
 		t.Errorf("%q", other.JoinLine())
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		races(t, other, otherHosts, otherDir)
-	}()
-	races(t, f, hosts, dir)
-	<-done
+	t.Run("at once", func(t *testing.T) {
+		t.Run("default", func(t *testing.T) {
+			t.Parallel()
+			races(t, f, hosts, dir)
+		})
+		t.Run("night", func(t *testing.T) {
+			t.Parallel()
+			races(t, other, otherHosts, otherDir)
+		})
+	})
 	again, err := (&Meeting{URL: s.ClientURL()}).open((&safe{}).add)
 	if err != nil {
 		t.Fatalf("the name is free again: %v", err)
