@@ -27,7 +27,7 @@ import (
 
 // Joining says what a host brings along.
 type Joining struct {
-	URL     string   // of the NATS server, with the token in it or without
+	URL     string   // of the NATS server, with the token in it or without; of several, with commas between them
 	Token   string   // if it is not in the URL
 	Meeting string   // its name at the server; "" is DefaultMeeting
 	Dirs    []string // ways to the directory under survey; nothing outside them is touched

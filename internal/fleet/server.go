@@ -28,7 +28,7 @@ type Meeting struct {
 	Open   bool   // no token at all
 	Cert   string // files of a TLS certificate and its key
 	Key    string
-	URL    string // of a NATS server that is there already; nothing is embedded then
+	URL    string // of a NATS server that is there already, or of several, with commas; nothing is embedded then
 	CA     string // file of certificates to trust beside the system's, for URL
 	Creds  string // file of NATS credentials, for URL
 }
