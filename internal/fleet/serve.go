@@ -213,14 +213,15 @@ func unique(name string, hosts []*host) string {
 	}
 }
 
-// begin counts the hosts. If they are all, or it is late, nobody comes or goes any more.
+// begin counts the hosts. If they are all, or it is late, nobody comes or goes any more, and their order is not that in
+// which they came.
 func (f *Fleet) begin(late bool) (here int, begun bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	here = len(f.hosts)
 	if f.gathered = late || here == f.Hosts; f.gathered {
-		f.Hosts = max(here, 1)                                                                        // whoever comes now is refused
-		slices.SortFunc(f.hosts, func(a, b *host) int { return strings.Compare(a.name(), b.name()) }) // not by who came first
+		f.Hosts = max(here, 1) // whoever comes now is refused
+		slices.SortFunc(f.hosts, func(a, b *host) int { return strings.Compare(a.name(), b.name()) })
 	}
 	return here, f.gathered
 }
