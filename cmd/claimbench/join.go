@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,6 +54,8 @@ processes can come from --token-file or the environment variable CLAIMBENCH_TOKE
 			j.Log = p.note
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+			signal.Ignore(unix.SIGPIPE)  // a closed pipe at stderr must not end it before it has cleaned up
 			return joined(fleet.Join(ctx, j))
 		},
 	}
@@ -76,24 +79,30 @@ func harmless(op string) bool {
 	})
 }
 
-// address is a URL, given as one or as host and port.
+// address is a URL, given as one or as host and port, or a list of such with commas between them.
 func address(given string) (string, error) {
-	if !strings.Contains(given, "://") {
-		given = "nats://" + given
+	list := strings.Split(given, ",")
+	for i, one := range list {
+		if one = strings.TrimSpace(one); !strings.Contains(one, "://") {
+			one = "nats://" + one
+		}
+		if u, err := url.Parse(one); err != nil || u.Host == "" {
+			return "", errors.New("the URL is no address; use the line that claimbench serve prints") // without it: the token may be in it
+		}
+		list[i] = one
 	}
-	u, err := url.Parse(given)
-	if err != nil || u.Host == "" {
-		return "", errors.New("the URL is no address; use the line that claimbench serve prints") // without it: the token may be in it
-	}
-	return given, nil
+	return strings.Join(list, ","), nil
 }
 
 // joined tells what the user can put right from what the machine refuses.
 func joined(err error) error {
 	var p *fs.PathError
+	var wrong *fleet.SettingError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &wrong):
+		return usage(err)
 	case errors.As(err, &p) && errors.Is(err, fs.ErrNotExist):
 		return usage(fmt.Errorf("%s: no such directory; make it first", p.Path))
 	case errors.As(err, &p) && errors.Is(err, unix.ENOTDIR):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -97,8 +98,12 @@ func (f *fleetFlags) gather(ctx context.Context, cmd *cobra.Command, p *progress
 		return nil, "", usage(err)
 	}
 	met, err = fleet.Serve(fleet.Serving{Meeting: f.Meeting, Hosts: f.hosts, Wait: f.wait, Version: version, Ops: survey.Ops(), Log: p.note})
-	if err != nil {
+	var wrong *fleet.SettingError
+	switch {
+	case errors.As(err, &wrong):
 		return nil, "", usage(err)
+	case err != nil:
+		return nil, "", cannotRun(err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "on each of %d hosts, where DIR is the directory that they share:\n  %s\n", f.hosts, met.JoinLine())
 	if missing, err = met.Gather(ctx); err != nil {

@@ -124,13 +124,16 @@ func TestTwoMeetingsAtOneServer(t *testing.T) {
 	if !strings.Contains(other.JoinLine(), " --meeting night ") {
 		t.Errorf("%q", other.JoinLine())
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		races(t, other, otherHosts, otherDir)
-	}()
-	races(t, f, hosts, dir)
-	<-done
+	t.Run("at once", func(t *testing.T) {
+		t.Run("default", func(t *testing.T) {
+			t.Parallel()
+			races(t, f, hosts, dir)
+		})
+		t.Run("night", func(t *testing.T) {
+			t.Parallel()
+			races(t, other, otherHosts, otherDir)
+		})
+	})
 	again, err := (&Meeting{URL: s.ClientURL()}).open((&safe{}).add)
 	if err != nil {
 		t.Fatalf("the name is free again: %v", err)
@@ -208,6 +211,13 @@ func TestWhatIsTriedAgainAndWhatIsNot(t *testing.T) {
 	if err := once(Joining{URL: "nats://claimbench.invalid:1"}); err == nil || final(err) {
 		t.Errorf("a name that may come: %v", err)
 	}
+}
+
+// A list of servers has those of one cluster, of which some may be down.
+func TestOneServerOfAListIsEnough(t *testing.T) {
+	s := abroad(t, server.Options{})
+	f, hosts, dir := visiting(t, Meeting{URL: "nats://127.0.0.1:1, " + s.ClientURL()})
+	races(t, f, hosts, dir)
 }
 
 func TestTheAddressThatOthersReach(t *testing.T) {

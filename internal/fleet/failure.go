@@ -62,6 +62,12 @@ func (f *failure) error(host string) error {
 	}
 }
 
+// A SettingError is about what was asked for, not about what the machine refuses.
+type SettingError struct{ Err error }
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
 // A LostError says that a host can no longer be asked.
 type LostError struct {
 	Host string

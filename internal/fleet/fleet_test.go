@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -409,6 +410,45 @@ func visiting(t *testing.T, m Meeting) (*Fleet, []*child, string) {
 	return f, hosts, dir
 }
 
+// The others may still race in the work directory: the coordinator removes it, when they are told to stop.
+func TestAHostThatIsInterruptedLeavesTheWorkDirectoryToTheCoordinator(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	dir := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Join(ctx, Joining{
+			URL: f.point.url, Dirs: []string{dir}, Name: "alpha", Version: "test", Ops: survey.Ops(), Wait: 5 * time.Second, Log: (&safe{}).add,
+		})
+	}()
+	spawn(t, part{URL: f.point.url, Dir: dir, Name: "beta"})
+	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
+		t.Fatalf("%v %s", err, missing)
+	}
+	site, _, err := f.Make(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.SameEverywhere(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	interrupt()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if there, _ := filepath.Glob(filepath.Join(dir, dirPrefix+"*")); len(there) != 1 {
+		t.Errorf("of the work directory there is: %v", there)
+	}
+	for until := time.Now().Add(20 * time.Second); f.hosts[0].lost() == nil && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	}
+	if err := site.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, dir)
+}
+
 // The server stays, so that no connection of a host breaks when the coordinator is killed.
 func TestACoordinatorThatIsGoneBesideItsServerLeavesNothingBehind(t *testing.T) {
 	s := abroad(t, server.Options{})
@@ -423,6 +463,50 @@ func TestACoordinatorThatIsGoneBesideItsServerLeavesNothingBehind(t *testing.T) 
 		}
 	}
 	nothingLeft(t, dir)
+}
+
+func TestAHostThatEndsBeforeTheSurveyMakesRoomForItsRestart(t *testing.T) {
+	f, log := serving(t, 2)
+	defer f.Close()
+	alpha := part{URL: f.point.url, Dir: t.TempDir(), Name: "alpha"}
+	c := spawn(t, alpha)
+	for until := time.Now().Add(30 * time.Second); !strings.Contains(c.out.String(), "joined as host"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("not joined: %s", c.out)
+		}
+	}
+	c.Process.Kill()
+	<-c.done
+	f.mu.Lock()
+	f.hosts[0].met = time.Now().Add(-patience) // it was heard of long enough ago to listen
+	f.mu.Unlock()
+	hosts := []*child{spawn(t, alpha), spawn(t, part{URL: f.point.url, Dir: alpha.Dir, Name: "beta"})}
+	missing, err := f.Gather(t.Context())
+	if err != nil || missing != "" {
+		t.Fatalf("%v %s\n%s", err, missing, log)
+	}
+	if a, b := f.hosts[0], f.hosts[1]; a.name() != "alpha" || b.name() != "beta" || a.index == b.index || f.Lost() != "" {
+		t.Errorf("%d %s, %d %s, %q", a.index, a.name(), b.index, b.name(), f.Lost())
+	}
+	for _, h := range hosts {
+		if s := h.out.String(); strings.Contains(s, "refuses") {
+			t.Error(s)
+		}
+	}
+}
+
+func TestAHostThatEndsBeforeTheSurveyDoesNotCount(t *testing.T) {
+	f, log := serving(t, 2)
+	defer f.Close()
+	f.Wait = time.Second
+	for _, name := range []string{"alpha", "beta"} {
+		f.hosts = append(f.hosts, newHost(place(f.hosts), name, hello{Name: name}))
+		f.hosts[len(f.hosts)-1].met = time.Now().Add(-patience)
+	}
+	f.full <- struct{}{}
+	if _, err := f.Gather(t.Context()); err == nil || !strings.Contains(err.Error(), "0 of the hosts joined") {
+		t.Errorf("%v\n%s", err, log)
+	}
 }
 
 func TestHostsThatWaitForOthersStay(t *testing.T) {

@@ -19,17 +19,19 @@ type host struct {
 	index  int
 	id     string
 	hello  hello
+	met    time.Time
 	alive  context.Context // ends, with a LostError as its cause, when the host is lost
 	lose   context.CancelCauseFunc
 	kernel *kernel
 
-	mu   sync.Mutex
-	trip time.Duration // of the shortest ping
+	mu    sync.Mutex
+	trip  time.Duration // of the shortest ping; 0 before the first
+	again int64         // how often the connection had been broken and mended by the first
 }
 
 func newHost(index int, id string, h hello) *host {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &host{index: index, id: id, hello: h, alive: ctx, lose: cancel}
+	return &host{index: index, id: id, hello: h, met: time.Now(), alive: ctx, lose: cancel}
 }
 
 func (h *host) name() string    { return h.hello.Name }
@@ -55,7 +57,12 @@ func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, 
 	both, cancel := context.WithTimeout(ctx, f.mostWait)
 	defer cancel()
 	defer context.AfterFunc(h.alive, cancel)()
-	msg, err := f.point.nc.RequestWithContext(both, at, encode(what))
+	sub, err := f.answersOf(h)
+	if err != nil {
+		return a, err
+	}
+	defer unsubscribe(sub)
+	msg, err := f.question(both, sub, at, encode(what))
 	switch {
 	case h.lost() != nil:
 		return a, h.lost()
@@ -77,6 +84,25 @@ func (f *Fleet) ask(ctx context.Context, h *host, at string, what any) (answer, 
 	return a, a.Failure.error(h.name())
 }
 
+// answersOf listens for one answer of a host, where it alone may give it: nats.Conn's own requests are answered at the
+// inbox of who asks, where no permission tells one host from another.
+func (f *Fleet) answersOf(h *host) (*nats.Subscription, error) {
+	return f.point.nc.SubscribeSync(answerAt(f.session, h.id))
+}
+
+func (f *Fleet) question(ctx context.Context, answers *nats.Subscription, at string, what []byte) (*nats.Msg, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // what nobody waits for is not asked
+	}
+	if err := f.point.nc.PublishRequest(at, answers.Subject, what); err != nil {
+		return nil, err
+	}
+	return answers.NextMsgWithContext(ctx)
+}
+
+// unsubscribe fails only on a connection that is closed, where nothing is left to do.
+func unsubscribe(s *nats.Subscription) { _ = s.Unsubscribe() }
+
 func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) {
 	return f.ask(ctx, h, errandAt(f.session, h.id), e)
 }
@@ -85,7 +111,7 @@ func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) 
 const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
-	silence    = 8 * time.Second // without an answer, and the host is lost
+	silence    = 8 * time.Second // without an answer, and the host is lost; so long words may be on their way, too
 	pingWait   = silence         // a late answer is a sign of life, too
 	patience   = 10 * time.Second
 	mostWait   = 30 * time.Minute // for an answer: longer than anything that a contender does at once
@@ -148,10 +174,41 @@ func (f *Fleet) keepPinging(h *host) {
 	}
 }
 
+// gone reports whether a host has ended since it joined. One that has just joined may not listen yet, and a connection that
+// broke may be mended at once.
+func (f *Fleet) gone(ctx context.Context, h *host) bool {
+	sub, err := f.answersOf(h)
+	if err != nil {
+		return false
+	}
+	defer unsubscribe(sub)
+	until := time.Now().Add(max(time.Second, patience-time.Since(h.met)))
+	for {
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := f.question(one, sub, pingAt(f.session, h.id), nil)
+		cancel()
+		switch {
+		case !errors.Is(err, nats.ErrNoResponders):
+			return false
+		case time.Now().After(until):
+			return true
+		case pause(ctx, 50*time.Millisecond) != nil:
+			return false
+		}
+	}
+}
+
 // ping takes one sample of the host's clock.
 func (f *Fleet) ping(h *host) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
+	defer cancel()
+	sub, err := f.answersOf(h)
+	if err != nil {
+		return err
+	}
+	defer unsubscribe(sub)
 	sent := race.Now()
-	msg, err := f.point.nc.Request(pingAt(f.session, h.id), nil, pingWait)
+	msg, err := f.question(ctx, sub, pingAt(f.session, h.id), nil)
 	back := race.Now()
 	if err != nil {
 		return err
@@ -160,15 +217,18 @@ func (f *Fleet) ping(h *host) error {
 	if err := decode(msg.Data, &p); err != nil {
 		return err
 	}
-	if p.Again > 0 {
-		h.losing("its connection was broken meanwhile, and what was on its way is lost")
-	}
 	h.kernel.add(sample{sent, back, p.At})
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.trip == 0 {
+		h.again = p.Again // nothing was on its way yet
+	}
+	if p.Again != h.again {
+		h.losing("its connection was broken meanwhile, and what was on its way is lost")
+	}
 	if trip := time.Duration(back - sent); h.trip == 0 || trip < h.trip {
 		h.trip = trip
 	}
-	h.mu.Unlock()
 	return nil
 }
 

@@ -27,7 +27,7 @@ import (
 
 // Joining says what a host brings along.
 type Joining struct {
-	URL     string   // of the NATS server, with the token in it or without
+	URL     string   // of the NATS server, with the token in it or without; of several, with commas between them
 	Token   string   // if it is not in the URL
 	Meeting string   // its name at the server; "" is DefaultMeeting
 	Dirs    []string // ways to the directory under survey; nothing outside them is touched
@@ -51,12 +51,16 @@ type pretence struct {
 }
 
 // Join works for a coordinator until it is told to leave, the coordinator is gone, or the context ends. Then nothing of
-// it is left: no contender, and no work directory if nobody else can remove it.
+// it is left: no contender, and no work directory if the coordinator, which removes it, is gone.
 func Join(ctx context.Context, j Joining) (err error) {
 	j.Away = cmp.Or(j.Away, 10*time.Second)
 	j.Meeting = cmp.Or(j.Meeting, DefaultMeeting)
+	if err := checkName(j.Meeting); err != nil {
+		return &SettingError{err}
+	}
 	key := secret()
 	m := &member{Joining: j, key: key, id: idOf(key), ops: opsOf(j.Ops, j.Allowed), desks: map[int]*desk{}, made: map[string]bool{}, over: make(chan error, 1)}
+	m.strays.log = j.Log
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, dir := range j.Dirs {
 		s, err := openSite(dir)
@@ -86,6 +90,7 @@ func Join(ctx context.Context, j Joining) (err error) {
 	m.Log(fmt.Sprintf("joined as host %d of %d, in %s", w.Host+1, w.Hosts, strings.Join(j.Dirs, " and ")))
 	select {
 	case err := <-m.over:
+		m.orphaned = err != nil
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -104,13 +109,15 @@ type member struct {
 	pinged atomic.Int64 // when last, by this host's clock
 	over   chan error   // why it ends; nil when it was told to
 
-	mu       sync.Mutex
-	desks    map[int]*desk
-	made     map[string]bool // work directories that are there, by their nonces
-	released bool            // told to leave
-	homes    []string        // of all contenders, the ids of their hosts
+	orphaned bool // it ended since the coordinator is gone
 
-	words *heard
+	mu    sync.Mutex
+	desks map[int]*desk
+	made  map[string]bool // work directories that are there, made or seen, by their nonces
+	homes []string        // of all contenders, the ids of their hosts
+
+	words  *heard
+	strays strays
 }
 
 func opsOf(ops []race.Op, allowed func(string) bool) map[string]*race.Op {
@@ -175,13 +182,13 @@ func (m *member) connect(ctx context.Context, until time.Time) (*nats.Conn, erro
 
 func (m *member) options() (nats.Options, error) {
 	o := nats.GetDefaultOptions()
-	o.Url = m.URL
+	o.Servers = addresses(m.URL)
 	opts := []nats.Option{
 		nats.Name(m.key), nats.CustomInboxPrefix(inboxes + m.id), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond),
 		nats.PingInterval(10 * time.Second), nats.Timeout(5 * time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { m.Log("nats: " + err.Error()) }),
 		nats.ReconnectHandler(func(*nats.Conn) { m.again.Add(1) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { m.missing(err) }),
+		nats.DisconnectErrHandler(m.missing),
 	}
 	if m.Token != "" { // serve's own server knows users, another may know tokens; a user in the URL comes before both
 		opts = append(opts, nats.UserInfo(joinUser, m.Token), nats.Token(m.Token))
@@ -219,9 +226,12 @@ func refused(err error) bool {
 // bare is an error of NATS in words that say what to do.
 func bare(err error) error {
 	var cert *tls.CertificateVerificationError
+	var address *url.Error
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &address):
+		return errNoAddress
 	case refused(err):
 		return fmt.Errorf("the server refuses the token: %w; use the join line that serve prints", err)
 	case errors.As(err, &cert):
@@ -243,9 +253,9 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // missing ends the host's part if the server does not come back.
-func (m *member) missing(why error) {
+func (m *member) missing(nc *nats.Conn, why error) {
 	time.AfterFunc(m.Away, func() {
-		if m.nc != nil && !m.nc.IsConnected() {
+		if !nc.IsConnected() {
 			m.end(fmt.Errorf("the coordinator is out of reach for %v: %w", m.Away, errors.Join(nats.ErrDisconnected, why)))
 		}
 	})
@@ -295,21 +305,23 @@ func protocolMajor(v string) string {
 	return major
 }
 
-// close ends the contenders, and removes what the coordinator can no longer have removed.
+// close ends the contenders, and removes what a coordinator that is gone can no longer have removed. One that is there
+// does so itself: this host may be told to stop while others still race.
 func (m *member) close() error {
 	if m.nc != nil {
 		defer m.nc.Close()
 	}
+	m.strays.sum()
 	m.mu.Lock()
-	desks, made, released := m.desks, m.made, m.released
+	desks, made := m.desks, m.made
 	m.desks, m.made = nil, nil // what is asked from now on is refused
 	m.mu.Unlock()
 	var err error
 	for _, d := range desks {
 		err = errors.Join(err, d.close())
 	}
-	for nonce := range made {
-		if !released {
+	if m.orphaned {
+		for nonce := range made {
 			err = errors.Join(err, m.abandon(nonce))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
 	"github.com/claimbench/claimbench/internal/survey"
@@ -72,7 +74,7 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 		_, err = m.nc.Subscribe(prefix+w.Session+starts, func(msg *nats.Msg) {
 			var s start
 			if err := decode(msg.Data, &s); err != nil {
-				m.Log("start: " + err.Error())
+				m.strays.add("starts", err)
 				return
 			}
 			for _, d := range m.all() {
@@ -103,7 +105,11 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 }
 
 func (m *member) reply(msg *nats.Msg, a answer) {
-	if err := msg.Respond(encode(a)); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+	switch err := msg.Respond(encode(a)); {
+	case err == nil, errors.Is(err, nats.ErrConnectionClosed):
+	case errors.Is(err, nats.ErrMsgNoReply):
+		m.strays.add("orders", err)
+	default:
 		m.Log("answer: " + err.Error())
 	}
 }
@@ -123,7 +129,7 @@ func (m *member) hear(msg *nats.Msg) {
 		}
 	}
 	if err != nil {
-		m.Log("news: " + err.Error())
+		m.strays.add("words", err)
 		return
 	}
 	if ours {
@@ -178,11 +184,21 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	}
 	s := m.sites[e.Way]
 	switch e.Do {
+	case doSub, doClear, doRemove:
+		if !m.has(e.Nonce) { // as if it were not there: who removes it over every way objects to nothing else
+			return &os.PathError{Op: e.Do, Path: dirPrefix + e.Nonce, Err: unix.ENOENT}
+		}
+	}
+	switch e.Do {
 	case doStart:
 		return m.start(ctx, w, e, a)
 	case doMake:
 		m.mine(e.Nonce, true)
-		return s.make(e.Nonce)
+		err := s.make(e.Nonce)
+		if errors.Is(err, os.ErrExist) {
+			m.mine(e.Nonce, false) // another's
+		}
+		return err
 	case doSee:
 		if a.Seen, err = s.see(e.Nonce); a.Seen {
 			m.mine(e.Nonce, true)
@@ -207,23 +223,27 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 				d.interrupt(e.Heats)
 			}
 		}
-	case doLeave:
-		m.mu.Lock()
-		m.released = true
-		m.mu.Unlock()
+	case doLeave: // once that is answered
 	default:
 		return fmt.Errorf("%.40q is no errand", e.Do)
 	}
 	return nil
 }
 
-// mine notes which work directories are there, for the case that nobody else can remove them.
+// mine notes which work directories are there that this host made or saw: nothing is done in others, and these it removes
+// when nobody else can.
 func (m *member) mine(nonce string, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if delete(m.made, nonce); there && nonceForm.MatchString(nonce) && m.made != nil {
 		m.made[nonce] = true
 	}
+}
+
+func (m *member) has(nonce string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.made[nonce]
 }
 
 // start starts the contenders, each on a line of its own.
@@ -303,7 +323,7 @@ func (m *member) attend(ctx context.Context, w welcome, d *desk) error {
 			m.reply(msg, answer{Failure: failureOf(fmt.Errorf("order: %w", err))})
 			return
 		}
-		if !m.words.wait(o.Seen, 5*time.Second) {
+		if !m.words.wait(o.Seen, silence) {
 			m.reply(msg, answer{Failure: failureOf(errors.New("words that an order rests on never came"))})
 			return
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -32,6 +33,7 @@ const (
 	starts    = ".starts"
 	alive     = ".alive" // asked by a host that hears nothing
 	orders    = ".to."   // and the host's id
+	answers   = ".from." // and the host's id: what the coordinator asks it is answered below
 )
 
 func helloAt(meeting, id string) string  { return prefix + meeting + hellos + id }
@@ -40,6 +42,9 @@ func pingAt(session, id string) string   { return prefix + session + orders + id
 func contenderAt(session, id string, who int) string {
 	return fmt.Sprintf("%s%s%s%s.contender.%d", prefix, session, orders, id, who)
 }
+
+// answerAt is another each time, and nobody guesses it.
+func answerAt(session, id string) string { return prefix + session + answers + id + "." + rand.Text() }
 
 // idIn is the host's id at the end of a subject.
 func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,9 +191,24 @@ func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Its own words come back to it; that they ask for an answer at another's errands does not let it publish there.
+	own, errands := prefix+f.session+announced+intruderID, errandAt(f.session, other)
+	heard, err := nc.SubscribeSync(own)
+	if err == nil {
+		err = nc.PublishRequest(own, errands, encode(news{}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := heard.NextMsg(20 * time.Second); err != nil {
+		t.Fatalf("a host does not hear what it announces: %v", err)
+	}
+	if err := nc.Publish(errands, encode(errand{Do: doLeave})); err != nil {
+		t.Fatal(err)
+	}
 	says := []string{
 		helloAt(f.Name, other), prefix + f.session + announced + other, prefix + f.session + arrivals + other, prefix + f.session + written,
-		prefix + f.session + starts, inboxes + other + ".x", pingAt(f.session, other),
+		prefix + f.session + starts, inboxes + other + ".x", pingAt(f.session, other), answerAt(f.session, other),
 	}
 	for _, at := range says {
 		if err := nc.Publish(at, nil); err != nil {
@@ -203,6 +219,7 @@ func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
+	says = append(says, errands)
 	for range len(refused) + len(says) {
 		select {
 		case err := <-denied:
@@ -210,10 +227,15 @@ func TestAHostHearsAndSaysOnlyItsOwn(t *testing.T) {
 		case <-time.After(10 * time.Second):
 		}
 	}
-	for _, at := range append(refused, says...) {
-		if !strings.Contains(all.String(), `"`+at+`"`) {
-			t.Errorf("%s is allowed", at)
+	for what, subjects := range map[string][]string{"Subscription": refused, "Publish": says} {
+		for _, at := range subjects {
+			if !strings.Contains(all.String(), what+` to "`+at+`"`) {
+				t.Errorf("%s to %s is allowed", what, at)
+			}
 		}
+	}
+	if err := f.hosts[0].lost(); err != nil {
+		t.Error(err)
 	}
 	if msg, err := nc.Request(prefix+f.session+alive, nil, 10*time.Second); err != nil {
 		t.Errorf("a host may not ask whether the coordinator lives: %v %v", msg, err)
@@ -242,6 +264,16 @@ func TestNothingOutsideTheDirectoryIsTouched(t *testing.T) {
 	} {
 		if a, err := f.errand(ctx, h, &e); err == nil && !(e.Do == doSee && !a.Seen) {
 			t.Errorf("%+v: it was done", e)
+		}
+	}
+	s, err := openSite(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.root.Close()
+	for i, err := range []error{s.make(planted), s.sub(planted, "x"), s.clear(planted, "precious"), s.remove(planted)} {
+		if err == nil {
+			t.Errorf("%d: it was done, by a host that thinks it has seen the directory", i)
 		}
 	}
 	d, err := f.Start(ctx, race.Config{Ops: survey.Ops(), Contenders: 2, HangAfter: 5 * time.Second, Seed: 1})
@@ -358,6 +390,9 @@ func TestAHostMayNotSpeakForOthers(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("a host wrote words where the coordinator does:\n%s", log)
 	}
+	if s := log.String(); !strings.Contains(s, intruderID) || strings.Contains(s, intruderKey) {
+		t.Errorf("a host is told of by its key, or not at all:\n%s", s)
+	}
 	f.starter.hear(&nats.Msg{Subject: prefix + f.session + arrivals + "b", Data: encode(arrival{Who: 1, First: 5})})
 	if _, err := starts.NextMsg(5 * time.Second); err != nil {
 		t.Errorf("no start, and all have arrived: %v", err)
@@ -366,7 +401,7 @@ func TestAHostMayNotSpeakForOthers(t *testing.T) {
 
 func TestWhatAHostAnnouncesNeitherCountsNorGivesOrders(t *testing.T) {
 	log := &safe{}
-	m := &member{Joining: Joining{Log: log.add}, words: newHeard(), desks: map[int]*desk{}, homes: []string{4: "b", 3: "a"}}
+	m := &member{Joining: Joining{Log: log.add}, words: newHeard(), desks: map[int]*desk{}, homes: []string{4: "b", 3: "a"}, strays: strays{log: log.add}}
 	line, err := race.Start(race.Config{Ops: survey.Ops(), Contenders: 1, First: 3, HangAfter: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -391,8 +426,8 @@ func TestWhatAHostAnnouncesNeitherCountsNorGivesOrders(t *testing.T) {
 	if a, b, none := line.Words(4)[9], line.Words(3)[9], line.Words(5)[9]; a != 77 || b != 99 || none != 0 {
 		t.Errorf("words %d, %d and %d", a, b, none)
 	}
-	if n := strings.Count(log.String(), "which is another's"); n != 3 {
-		t.Errorf("%d objections:\n%s", n, log)
+	if n := strings.Count(log.String(), "which is another's"); n != 1 || m.strays.n != 3 {
+		t.Errorf("%d objections, %d of them told:\n%s", m.strays.n, n, log)
 	}
 	if m.words.wait(3, 10*time.Millisecond) || !m.words.wait(1, 0) {
 		t.Errorf("news 2 never came, and %d count", m.words.last)
@@ -425,6 +460,30 @@ func TestAWorkDirectoryThatCannotBeSignedIsTakenBack(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestNothingIsDoneInTheWorkDirectoryOfAnotherSurvey(t *testing.T) {
+	s, err := openSite(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := strings.Repeat("0123456789abcdef", 2)
+	if err := errors.Join(s.make(nonce), s.sub(nonce, "theirs")); err != nil {
+		t.Fatal(err)
+	}
+	m := &member{desks: map[int]*desk{}, made: map[string]bool{}, sites: []*site{s}, orphaned: true}
+	for _, e := range []errand{{Do: doMake}, {Do: doSub, Sub: "x"}, {Do: doClear, Sub: "theirs"}, {Do: doRemove}} {
+		e.Nonce = nonce
+		if err := m.run(t.Context(), welcome{}, &e, &answer{}); err == nil {
+			t.Errorf("%s: it was done", e.Do)
+		}
+	}
+	if err := m.close(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(s.path, dirPrefix+nonce)); len(entries) != 2 {
+		t.Errorf("of another's there is: %v %v", entries, err)
 	}
 }
 
@@ -505,6 +564,23 @@ func TestATokenThatWasGivenIsNotShown(t *testing.T) {
 	}
 }
 
+func TestNoSecretOfAListOfServersIsShown(t *testing.T) {
+	for list, want := range map[string]string{
+		"nats://a:1": "nats://a:1",
+		"nats://app:sesame@a:1, tls://sesame@b:2": "nats://app:PASSWORD@a:1,tls://TOKEN@b:2",
+		"sesame@a:1,b":              "nats://TOKEN@a:1,nats://b",
+		"nats://b,nats://sesame@:x": "nats://b,URL",
+	} {
+		if got := withoutSecret(list); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+	j := Joining{URL: "nats://app:sesame@127.0.0.1:1,nats://app:sesame@:x", Dirs: []string{t.TempDir()}, Ops: survey.Ops(), Log: func(string) {}}
+	if err := Join(t.Context(), j); err == nil || strings.Contains(err.Error(), "sesame") {
+		t.Errorf("an address that is none: %v", err)
+	}
+}
+
 func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 	f, _ := serving(t, 2)
 	defer f.Close()
@@ -523,6 +599,29 @@ func TestAHostThatAnswersNoOrderIsLost(t *testing.T) {
 	other := newHost(1, "b", hello{Name: "beta"})
 	if _, err := f.ask(ctx, other, "deaf", &order{Do: toPend}); err == nil || other.lost() != nil {
 		t.Errorf("nobody waits any more: %v, %v", err, other.lost())
+	}
+}
+
+func TestAConnectionThatBreaksBeforeTheFirstPingLosesNothing(t *testing.T) {
+	f, _ := serving(t, 2)
+	defer f.Close()
+	h := newHost(0, "a", hello{Name: "alpha"})
+	h.kernel = &kernel{}
+	var again atomic.Int64
+	again.Store(3)
+	if _, err := f.point.nc.Subscribe(pingAt(f.session, h.id), func(msg *nats.Msg) {
+		_ = msg.Respond(encode(pong{At: race.Now(), Again: again.Load()}))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := errors.Join(f.ping(h), h.lost()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again.Add(1)
+	if err := f.ping(h); err != nil || h.lost() == nil {
+		t.Errorf("a connection that broke after it: %v", err)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/race"
-	"github.com/claimbench/claimbench/internal/result"
 )
 
 // Serving says whom to wait for.
@@ -33,15 +32,15 @@ type Fleet struct {
 	point   *meetingPoint
 	session string
 	self    string // the coordinator's own kernel
-	host    result.Host
 	strays  strays
 
-	mu      sync.Mutex // over the hosts until all are there, and over what pings find
-	hosts   []*host
-	full    chan struct{}
-	closing bool
-	refused int // hosts
-	kernels map[string]*kernel
+	mu       sync.Mutex // over the hosts until all are there, and over what pings find
+	hosts    []*host
+	full     chan struct{} // has one whenever as many as wanted have joined
+	gathered bool          // nobody comes or goes any more
+	closing  bool
+	refused  int // hosts
+	kernels  map[string]*kernel
 
 	mostWait time.Duration
 
@@ -52,14 +51,14 @@ type Fleet struct {
 // Serve opens the meeting point. The join line is for a person, or for whatever starts the hosts.
 func Serve(s Serving) (*Fleet, error) {
 	if s.Hosts < 2 || s.Hosts > race.MaxContenders {
-		return nil, fmt.Errorf("%d hosts: must be 2 to %d", s.Hosts, race.MaxContenders)
+		return nil, &SettingError{fmt.Errorf("%d hosts: must be 2 to %d", s.Hosts, race.MaxContenders)}
 	}
 	self, err := facts.ReadHost()
 	if err != nil {
 		return nil, err
 	}
 	timeNS, _ := os.Readlink("/proc/self/ns/time")
-	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), host: self, full: make(chan struct{}), kernels: map[string]*kernel{}, mostWait: mostWait}
+	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), full: make(chan struct{}, 1), kernels: map[string]*kernel{}, mostWait: mostWait}
 	f.strays.log = s.Log
 	if f.point, err = f.Meeting.open(s.Log); err != nil {
 		return nil, err
@@ -97,10 +96,13 @@ func (f *Fleet) meet(msg *nats.Msg) {
 		}
 		return
 	}
+	id := idIn(msg.Subject)
+	if f.inTheWay(&h, id) {
+		f.forgetGone(context.Background())
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	id := idIn(msg.Subject)
-	w := welcome{Protocol: Protocol, Session: f.session, Hosts: f.Hosts, Host: len(f.hosts)}
+	w := welcome{Protocol: Protocol, Session: f.session, Hosts: f.Hosts, Host: place(f.hosts)}
 	if again := slices.IndexFunc(f.hosts, func(o *host) bool { return o.id == id }); again >= 0 {
 		w.Host = f.hosts[again].index // its first hello was answered, and the answer lost
 		_ = msg.Respond(encode(w))
@@ -115,11 +117,52 @@ func (f *Fleet) meet(msg *nats.Msg) {
 	}
 	h.plain()
 	h.Name = unique(h.Name, f.hosts)
-	f.hosts = append(f.hosts, newHost(len(f.hosts), id, h))
+	f.hosts = append(f.hosts, newHost(w.Host, id, h))
 	f.Log(fmt.Sprintf("host %d of %d: %s%s", len(f.hosts), f.Hosts, h.Name, f.companions(&h)))
 	_ = msg.Respond(encode(w))
 	if len(f.hosts) == f.Hosts {
-		close(f.full)
+		select {
+		case f.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// inTheWay reports whether a host would get no place, or not its name, for those that are here.
+func (f *Fleet) inTheWay(h *hello, id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gathered || slices.ContainsFunc(f.hosts, func(o *host) bool { return o.id == id }) {
+		return false
+	}
+	return len(f.hosts) >= f.Hosts || slices.ContainsFunc(f.hosts, func(o *host) bool { return o.name() == h.Name })
+}
+
+// forgetGone has the hosts that have ended before the survey begins not count.
+func (f *Fleet) forgetGone(ctx context.Context) {
+	f.mu.Lock()
+	hosts := slices.Clone(f.hosts)
+	f.mu.Unlock()
+	_ = f.each(hosts, func(h *host) error {
+		if !f.gone(ctx, h) {
+			return nil
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if i := slices.Index(f.hosts, h); i >= 0 && !f.gathered {
+			f.hosts = slices.Delete(f.hosts, i, i+1)
+			f.Log("host " + h.name() + " is gone again")
+		}
+		return nil
+	})
+}
+
+// place is the first number that none of the hosts has.
+func place(hosts []*host) int {
+	for n := 0; ; n++ {
+		if !slices.ContainsFunc(hosts, func(o *host) bool { return o.index == n }) {
+			return n
+		}
 	}
 }
 
@@ -170,26 +213,38 @@ func unique(name string, hosts []*host) string {
 	}
 }
 
+// begin counts the hosts. If they are all, or it is late, nobody comes or goes any more, and their order is not that in
+// which they came.
+func (f *Fleet) begin(late bool) (here int, begun bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	here = len(f.hosts)
+	if f.gathered = late || here == f.Hosts; f.gathered {
+		f.Hosts = max(here, 1) // whoever comes now is refused
+		slices.SortFunc(f.hosts, func(a, b *host) int { return strings.Compare(a.name(), b.name()) })
+	}
+	return here, f.gathered
+}
+
 // Gather waits for the hosts. With fewer than wanted it goes on if they are two at least, and says so in missing.
 func (f *Fleet) Gather(ctx context.Context) (missing string, err error) {
-	select {
-	case <-f.full:
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case <-time.After(f.Wait):
+	over := time.After(f.Wait)
+	here, wanted, late := 0, f.Hosts, false
+	for begun := false; !begun; {
+		select {
+		case <-f.full:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-over:
+			late = true
+		}
+		f.forgetGone(ctx)
+		here, begun = f.begin(late)
 	}
-	f.mu.Lock()
-	here := len(f.hosts)
-	late := here < f.Hosts
-	if late {
-		f.Hosts = max(here, 1) // whoever comes now is refused
-	}
-	slices.SortFunc(f.hosts, func(a, b *host) int { return strings.Compare(a.name(), b.name()) }) // not by who came first
-	f.mu.Unlock()
 	switch {
 	case here < 2:
 		return "", fmt.Errorf("%d of the hosts joined within %v: nothing to survey", here, f.Wait)
-	case late:
+	case here < wanted:
 		missing = fmt.Sprintf("only %d hosts joined within %v", here, f.Wait)
 	}
 	if err := f.listenTo(ctx); err != nil {
@@ -202,10 +257,11 @@ func (f *Fleet) Gather(ctx context.Context) (missing string, err error) {
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	f.closing = true
+	hosts := slices.Clone(f.hosts) // one more may come yet
 	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_ = f.each(f.hosts, func(h *host) error {
+	_ = f.each(hosts, func(h *host) error {
 		_, err := f.errand(ctx, h, &errand{Do: doLeave})
 		return err // who is lost need not leave
 	})

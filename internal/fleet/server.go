@@ -28,7 +28,7 @@ type Meeting struct {
 	Open   bool   // no token at all
 	Cert   string // files of a TLS certificate and its key
 	Key    string
-	URL    string // of a NATS server that is there already; nothing is embedded then
+	URL    string // of a NATS server that is there already, or of several, with commas; nothing is embedded then
 	CA     string // file of certificates to trust beside the system's, for URL
 	Creds  string // file of NATS credentials, for URL
 }
@@ -43,14 +43,14 @@ const (
 
 // check refuses what would let anybody in.
 func (m *Meeting) check() error {
-	if !subForm.MatchString(m.Name) {
-		return fmt.Errorf("meeting %q: small letters, digits and dashes make a name", m.Name)
+	if err := checkName(m.Name); err != nil {
+		return err
 	}
 	if (m.Cert == "") != (m.Key == "") {
 		return errors.New("a TLS certificate needs its key, and the other way round")
 	}
 	if m.URL != "" {
-		return nil
+		return checkAddresses(m.URL)
 	}
 	host, port, err := net.SplitHostPort(m.Listen)
 	if err != nil {
@@ -63,6 +63,14 @@ func (m *Meeting) check() error {
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	if m.Open && m.Cert == "" && !local {
 		return fmt.Errorf("%s is not loopback, and there is neither a token nor TLS: anybody there could join; leave the token on, or give a certificate", m.Listen)
+	}
+	return nil
+}
+
+// checkName keeps a meeting's name from being more than one part of a subject.
+func checkName(meeting string) error {
+	if !subForm.MatchString(meeting) {
+		return fmt.Errorf("meeting %q: small letters, digits and dashes make a name", meeting)
 	}
 	return nil
 }
@@ -95,7 +103,7 @@ func (m *Meeting) joinLine(given bool, url string) string {
 func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	m.Name = cmp.Or(m.Name, DefaultMeeting)
 	if err := m.check(); err != nil {
-		return nil, err
+		return nil, &SettingError{err}
 	}
 	if m.URL != "" {
 		return m.visit(log)
@@ -108,11 +116,11 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	opts := m.options(ours)
 	if m.Cert != "" {
 		if err := checkCertificate(m.Cert, m.Key, time.Now()); err != nil {
-			return nil, err
+			return nil, &SettingError{err}
 		}
 		cfg, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: m.Cert, KeyFile: m.Key})
 		if err != nil {
-			return nil, err
+			return nil, &SettingError{err}
 		}
 		opts.TLS, opts.TLSConfig = true, cfg
 	}
@@ -126,7 +134,7 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 		s.Shutdown()
 		return nil, fmt.Errorf("listen on %s: not possible; is the address taken?", m.Listen)
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo("coordinator", ours), nats.Name("claimbench serve"), nats.ErrorHandler(quiet))
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo("coordinator", ours), nats.Name("claimbench serve"), nats.ErrorHandler(quiet), nats.SyncQueueLen(fewAnswers))
 	if err != nil {
 		s.Shutdown()
 		return nil, err
@@ -135,6 +143,9 @@ func (m *Meeting) open(log func(string)) (*meetingPoint, error) {
 	p.line = m.joinLine(given, m.address(s, !m.Open && !given))
 	return p, nil
 }
+
+// fewAnswers is more than one question has. The default is room for many thousands, which is made for every question.
+const fewAnswers = 8
 
 func quiet(*nats.Conn, *nats.Subscription, error) {}
 
@@ -145,7 +156,7 @@ func (m *Meeting) options(ours string) *server.Options {
 		p = server.RANDOM_PORT
 	}
 	return &server.Options{
-		Host: host, Port: p, NoLog: false, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 10, TLSTimeout: 10,
+		Host: host, Port: p, NoSigs: true, MaxPayload: mostBytes, MaxConn: 1024, AuthTimeout: 10, TLSTimeout: 10,
 		MaxControlLine: 4096, NoSystemAccount: true, PingInterval: 10 * time.Second, MaxPingsOut: 3, WriteDeadline: 10 * time.Second,
 		CustomClientAuthentication: &doorkeeper{ours: ours, token: m.Token, open: m.Open, meeting: m.Name},
 	}
@@ -165,7 +176,8 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 	case o.Username == "coordinator":
 		return equal(o.Password, d.ours)
 	case d.open || o.Username == joinUser && equal(o.Password, d.token):
-		c.RegisterUser(&server.User{Permissions: hostMay(d.meeting, idOf(o.Name))})
+		o.Name = idOf(o.Name) // from here on: the server's log has it
+		c.RegisterUser(&server.User{Permissions: hostMay(d.meeting, o.Name)})
 		return true
 	}
 	return false
@@ -174,17 +186,17 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // hostMay introduce itself, answer what it was asked, and announce words: under its own id. Orders are the coordinator's
-// alone, and each is heard by nobody but the host that it is for.
+// alone, and each is heard by nobody but the host that it is for. It may not answer wherever a message asks for it (the
+// server's Response): a host hears the words that it announces, and could let them ask for an answer at another's orders.
 func hostMay(meeting, id string) *server.Permissions {
 	const session = prefix + "*"
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
-			helloAt(meeting, id), session + announced + id, session + arrivals + id, session + alive,
+			helloAt(meeting, id), session + announced + id, session + arrivals + id, session + answers + id + ".*", session + alive,
 		}},
 		Subscribe: &server.SubjectPermission{Allow: []string{
 			session + orders + id + ".>", session + anyWords, session + starts, inboxes + id + ".>",
 		}},
-		Response: &server.ResponsePermission{MaxMsgs: 1, Expires: time.Hour},
 	}
 }
 
@@ -228,7 +240,7 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 			log("the NATS server does not let this be a meeting: " + err.Error())
 		}
 	}
-	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(tell), nats.NoReconnect()}
+	opts := []nats.Option{nats.Name("claimbench serve"), nats.ErrorHandler(tell), nats.SyncQueueLen(fewAnswers), nats.NoReconnect()}
 	if m.CA != "" {
 		opts = append(opts, nats.RootCAs(m.CA))
 	}
@@ -239,11 +251,7 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 		opts = append(opts, nats.Token(m.Token))
 	}
 	nc, err := nats.Connect(m.URL, opts...)
-	var bad *url.Error
-	switch {
-	case errors.As(err, &bad):
-		return nil, errors.New("the address of the NATS server is none: nats://HOST:PORT is one") // without it: a secret may be in it
-	case err != nil:
+	if err != nil {
 		return nil, bare(err)
 	}
 	if _, err := nc.Request(prefix+m.Name+taken, nil, 2*time.Second); err == nil {
@@ -253,18 +261,49 @@ func (m *Meeting) visit(log func(string)) (*meetingPoint, error) {
 	return &meetingPoint{nc: nc, url: m.URL, line: m.joinLine(m.Token != "", withoutSecret(m.URL))}, nil
 }
 
-// withoutSecret has words in the place of a password or token, which a log would keep.
-func withoutSecret(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
+// checkAddresses shows none of them: a secret may be in it.
+func checkAddresses(list string) error {
+	for _, a := range addresses(list) {
+		if u, err := url.Parse(a); err != nil || u.Host == "" {
+			return errNoAddress
+		}
 	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), "PASSWORD")
-	} else {
-		u.User = url.User("TOKEN")
+	return nil
+}
+
+var errNoAddress = errors.New("the address of the NATS server is none: nats://HOST:PORT is one")
+
+// addresses are those of a list. What has no scheme is NATS's, as to NATS itself.
+func addresses(list string) []string {
+	var all []string
+	for a := range strings.SplitSeq(list, ",") {
+		if a = strings.TrimSpace(a); a != "" && !strings.Contains(a, "://") {
+			a = "nats://" + a
+		}
+		if a != "" {
+			all = append(all, a)
+		}
 	}
-	return u.String()
+	return all
+}
+
+// withoutSecret has words in the place of passwords and tokens, which a log would keep.
+func withoutSecret(list string) string {
+	all := addresses(list)
+	for i, a := range all {
+		u, err := url.Parse(a)
+		if err != nil {
+			all[i] = "URL"
+			continue
+		}
+		if _, has := u.User.Password(); has {
+			u.User = url.UserPassword(u.User.Username(), "PASSWORD")
+		} else if u.User != nil {
+			u.User = url.User("TOKEN")
+		}
+		all[i] = u.String()
+	}
+	return strings.Join(all, ",")
 }
 
 func (p *meetingPoint) close() {

@@ -117,15 +117,16 @@ func (w *words) take(from int, patches []byte) error {
 	if err != nil {
 		return err
 	}
-	err = patched(patches, func(who, i int, word uint64) {
-		atomic.StoreUint64(&w.of(who)[i], word)
-		w.told[who][i] = word
+	here := w.of(from)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err = patched(patches, func(_, i int, word uint64) {
+		atomic.StoreUint64(&here[i], word)
+		w.told[from][i] = word
 	})
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.sent++
 	w.publish(news{Number: w.sent, Echo: true, Words: patches})
 	return nil
