@@ -175,7 +175,7 @@ func (t *Target) due(f *result.File) (names []string) {
 	}
 	for _, p := range probes.All {
 		_, named := t.Expect[p.Name]
-		if configured(f, "probes", p.Name) && (named || t.Disposable || !p.Disposable) {
+		if probed(f, p.Name) && (named || t.Disposable || !p.Disposable) {
 			names = append(names, p.Name)
 		}
 	}
@@ -187,10 +187,10 @@ func (t *Target) due(f *result.File) (names []string) {
 	return names
 }
 
-// configured says that a setting, which is a list, has the name in it; an empty list stands for all.
-func configured(f *result.File, setting, name string) bool {
+// probed says that a probe was to be run; an empty list stands for all.
+func probed(f *result.File, name string) bool {
 	for _, c := range f.Conditions {
-		if list, ok := strings.CutPrefix(c, setting+"="); ok {
+		if list, ok := strings.CutPrefix(c, "probes="); ok {
 			return list == "" || slices.Contains(strings.Split(list, ","), name)
 		}
 	}

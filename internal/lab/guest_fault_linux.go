@@ -56,12 +56,12 @@ func (p *plan) misbehave() (*trouble, error) {
 
 // netem delays or loses what the server sends to its clients; without arguments it does neither.
 func (t *trouble) netem(how string) error {
-	devices := []string{"vec0"}
-	if t.p.UML.Hosts == 0 {
-		devices = nil
-		for n := 1; n <= t.p.UML.clients(); n++ {
-			devices = append(devices, fmt.Sprintf("v%d", n))
-		}
+	var devices []string
+	if t.p.UML.Hosts > 0 {
+		devices = []string{"vec0"}
+	}
+	for n := 1; n <= t.p.UML.clients(); n++ {
+		devices = append(devices, fmt.Sprintf("v%d", n))
 	}
 	lines := ""
 	for _, device := range devices {

@@ -34,12 +34,13 @@ func (s *Stand) Survey(ctx context.Context, settings []byte) (*result.File, erro
 	}
 	// A survey keeps to its budget, but for what the last workload takes and for removing names.
 	limit := 2*c.Budget + 5*time.Minute
-	if s.Target.UML != nil && s.Target.UML.Hosts > 0 {
-		err = s.surveyKernels(ctx, limit)
-	} else if s.Target.UML != nil {
-		err = s.surveyUML(ctx, s.surveyArgs(guestDir), limit)
-	} else {
+	switch u := s.Target.UML; {
+	case u == nil:
 		err = s.surveyHere(ctx, limit)
+	case u.Hosts > 0:
+		err = s.surveyKernels(ctx, limit)
+	default:
+		err = s.surveyUML(ctx, s.surveyArgs(guestDir), limit)
 	}
 	if err != nil {
 		return nil, err
