@@ -38,12 +38,21 @@ import (
 //  2. A renews gen1, in time, and again.
 //  3. B reads the times that it cached: older than TTL. B creates gen2.
 //
-// A reader that sees old content, or no file where there is one, only loses
-// time: whether a name is free is decided by the exclusive create. So does an
-// owner whose successful create was answered with EEXIST. It has no descriptor
-// and no nonce in the file to know it by, and an empty file may as well be
-// another's: nobody owns that claim, and it expires. generations-linked knows
-// its claim in this case.
+// The same happens where content is read from a cache, for longer than a TTL:
+//
+//  1. A creates gen2, its done record. B reads it, empty still, and caches that.
+//  2. A writes the record.
+//  3. B reads what it cached, and finds gen2 older than TTL. B creates gen3, and
+//     the work is done again.
+//
+// GlusterFS with its md-cache did this with a TTL of half a second. The record
+// of generations-linked is in the file before the file has its name.
+//
+// A reader that sees no file where there is one only loses time: whether a name
+// is free is decided by the exclusive create. So does an owner whose successful
+// create was answered with EEXIST. It has no descriptor and no nonce in the file
+// to know it by, and an empty file may as well be another's: nobody owns that
+// claim, and it expires. generations-linked knows its claim in this case.
 type generations struct {
 	fs     FS
 	clock  Clock

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,7 +31,7 @@ type labFlags struct {
 	out     string
 	quick   bool
 	hide    bool
-	guests  int
+	jobs    int
 }
 
 func labCommand() *cobra.Command {
@@ -88,11 +89,13 @@ func (f *labFlags) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [TARGET ...]",
 		Short: "Make each target, survey it, compare with what is expected, take it down",
-		RunE:  func(cmd *cobra.Command, names []string) error { return f.run(cmd, names) },
+		Long: `Make each target, survey it, compare with what is expected, and take it down. A target is named, or several by a
+pattern: 'nfs*'. Without a name it is all of them.`,
+		RunE: func(cmd *cobra.Command, names []string) error { return f.run(cmd, names) },
 	}
 	cmd.Flags().StringVar(&f.out, "out", "lab-results", "directory of the result files and logs")
 	cmd.Flags().StringVar(&f.config, "config", "", "a YAML file of settings for the surveys, instead of each target's own")
-	cmd.Flags().IntVar(&f.guests, "guests", max(1, runtime.NumCPU()), "User-mode Linux machines at the same time; each keeps a CPU busy")
+	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "FUSE filesystems and User-mode Linux machines at the same time; each keeps a CPU busy for two thirds of it")
 	cmd.Flags().BoolVar(&f.hide, "anonymize", false, "leave host names, paths and addresses out of the results")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "the selection for every day; a target that a busy machine showed too little of is surveyed once more")
 	return cmd
@@ -111,7 +114,7 @@ func (f *labFlags) run(cmd *cobra.Command, names []string) error {
 	failed, deviating := broken != nil, false
 	w := cmd.ErrOrStderr()
 	r := lab.Run{
-		Targets: chosen, Where: f.where(), Guests: f.guests, Out: f.out, Again: f.quick, Settings: f.settings,
+		Targets: chosen, Where: f.where(), Jobs: f.jobs, Out: f.out, Again: f.quick, Settings: f.settings,
 		Tool: survey.Tool(version), BuiltIn: f.targets == "" && f.config == "", Hide: f.hide,
 		Begin: func(t lab.Target) { fmt.Fprintf(w, "%s: %s\n", t.Name, t.About) },
 		End: func(t lab.Target, o lab.Outcome) {
@@ -160,8 +163,8 @@ func outcome(o lab.Outcome) string {
 	return o.File.Targets[0].Sentence
 }
 
-// choose finds the targets by their names; without names it is all, or the quick ones. Files with errors do not stand
-// in the way of the others.
+// choose finds the targets by their names, which may be patterns; without names it is all, or the quick ones. Files with
+// errors do not stand in the way of the others.
 func (f *labFlags) choose(names []string) ([]lab.Target, error) {
 	all, broken := f.load()
 	if len(names) == 0 {
@@ -169,12 +172,15 @@ func (f *labFlags) choose(names []string) ([]lab.Target, error) {
 	}
 	var chosen []lab.Target
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(t lab.Target) bool { return t.Name == name })
-		if i < 0 {
-			broken = errors.Join(broken, unknown("target", name, targetNames(all)))
-			continue
+		found := 0
+		for _, t := range all {
+			if match, _ := path.Match(name, t.Name); match {
+				chosen, found = append(chosen, t), found+1
+			}
 		}
-		chosen = append(chosen, all[i])
+		if found == 0 {
+			broken = errors.Join(broken, unknown("target", name, targetNames(all)))
+		}
 	}
 	return chosen, broken
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/claimbench/claimbench/internal/result"
 )
 
-// A Run is some targets, to be made, surveyed and taken down one after the other; but guests, which have one CPU each,
-// side by side. Several kernels of one target take the whole machine, and have a turn to themselves.
+// A Run is some targets, to be made, surveyed and taken down. A local filesystem and several kernels take the whole
+// machine, and have a turn to themselves. FUSE programs and guests, which have one CPU each, wait much of the time, and
+// are surveyed side by side.
 type Run struct {
 	Targets  []Target
 	Where    Where
-	Guests   int                               // at the same time
+	Jobs     int                               // how many are surveyed side by side
 	Out      string                            // the directory of the results
 	Tool     result.Tool                       // this program
 	BuiltIn  bool                              // targets and settings are the built-in ones: a target's name is enough to repeat its result
@@ -46,29 +47,39 @@ type Outcome struct {
 
 // All runs the targets, whatever becomes of each, until ctx is done. End is called for one target at a time.
 func (r *Run) All(ctx context.Context) error {
-	var guests []Target
+	var local, shared, kernels []Target
 	for _, t := range r.Targets {
-		if t.UML != nil && t.UML.Hosts == 0 {
-			guests = append(guests, t)
-			continue
+		switch {
+		case t.UML != nil && t.UML.Hosts > 0:
+			kernels = append(kernels, t)
+		case t.UML != nil || t.FUSE != nil:
+			shared = append(shared, t)
+		default:
+			local = append(local, t)
 		}
-		r.turn(ctx, t)
 	}
+	slices.Reverse(shared) // guests take longest
+	r.sideBySide(ctx, 1, local)
+	r.sideBySide(ctx, max(1, r.Jobs), shared)
+	r.sideBySide(ctx, 1, kernels)
+	return ctx.Err()
+}
+
+func (r *Run) sideBySide(ctx context.Context, jobs int, targets []Target) {
 	var all sync.WaitGroup
 	queue := make(chan Target)
-	for range max(1, r.Guests) {
+	for range jobs {
 		all.Go(func() {
 			for t := range queue {
 				r.turn(ctx, t)
 			}
 		})
 	}
-	for _, t := range guests {
+	for _, t := range targets {
 		queue <- t
 	}
 	close(queue)
 	all.Wait()
-	return ctx.Err()
 }
 
 func (r *Run) turn(ctx context.Context, t Target) {
