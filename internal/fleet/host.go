@@ -111,8 +111,8 @@ func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) 
 const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
-	silence    = 8 * time.Second // without an answer, and the host is lost; so long words may be on their way, too
-	pingWait   = silence         // a late answer is a sign of life, too
+	silence    = 20 * time.Second // without an answer, and the host is lost; so long words may be on their way, too
+	pingWait   = silence          // a late answer is a sign of life, too
 	patience   = 10 * time.Second
 	mostWait   = 30 * time.Minute // for an answer: longer than anything that a contender does at once
 )
