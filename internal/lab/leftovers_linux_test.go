@@ -261,7 +261,7 @@ var leftoverTargets = []string{
 
 const leftoverSurvey = `budget: 5s
 contenders: [2]
-rounds: 40
+rounds: 400
 min_contested: 5
 probe_time: 3s
 cold_rounds: 4
@@ -288,10 +288,13 @@ func TestRunsLeaveNothingBehind(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	ends := interruptions(random, *leftoverRuns, len(targets))
 	lasts := map[string]time.Duration{} // how long a target takes
+	for _, target := range targets {
+		lasts[target] = 3 * time.Second
+	}
 	for i, end := range ends {
 		target := targets[i%len(targets)]
 		for over := true; over; {
-			after := time.Duration(random.Int64N(int64(max(lasts[target], 3*time.Second))))
+			after := time.Duration(random.Int64N(int64(lasts[target])))
 			var took time.Duration
 			took, over = r.run(t, target, end, after)
 			told := fmt.Sprintf("run %d: %s, %v", i, target, took.Round(10*time.Millisecond))
