@@ -50,7 +50,7 @@ docs: ## write the pages of the probes again
 	mkdir -p docs/probes
 	go run ./cmd/claimbench docs docs/probes
 
-bench: ## the figures of the starting line and the probes, on this machine
+bench: ## the figures of the starting line, the probes and several hosts, on this machine
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
 
 workloads: build ## the workloads that are about speed and size, in /tmp and /dev/shm
