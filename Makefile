@@ -51,7 +51,7 @@ docs: ## write the pages of the probes again
 	go run ./cmd/claimbench docs docs/probes
 
 bench: ## the figures of the starting line, the probes and several hosts, on this machine
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
+	go test -p 1 -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench ./internal/fleet
 
 workloads: build ## the workloads that are about speed and size, in /tmp and /dev/shm
 	./bin/claimbench bench scale,peers --budget 60m /tmp /dev/shm
