@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
-.PHONY: build survey test check race fleet-test docs requirements requirements-full calibrate bench workloads soak lab lab-quick clean
+.PHONY: build survey test check race fleet-test docs requirements requirements-full calibrate bench workloads soak lab lab-quick lab-leftovers clean
 
 build: ## bin/claimbench, one static binary
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/claimbench ./cmd/claimbench
@@ -50,8 +50,8 @@ docs: ## write the pages of the probes again
 	mkdir -p docs/probes
 	go run ./cmd/claimbench docs docs/probes
 
-bench: ## the figures of the starting line and the probes, on this machine
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
+bench: ## the figures of the starting line, the probes and several hosts, on this machine
+	go test -p 1 -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench ./internal/fleet
 
 workloads: build ## the workloads that are about speed and size, in /tmp and /dev/shm
 	./bin/claimbench bench scale,peers --budget 60m /tmp /dev/shm
@@ -64,6 +64,9 @@ lab: build ## make every filesystem that can be made here and survey it; needs r
 
 lab-quick: build ## the same for a selection, in a few minutes
 	./bin/claimbench lab run --quick
+
+lab-leftovers: build ## 50 runs of the lab, ten of them interrupted or killed: nothing may be left behind; ten minutes, root
+	go test -run '^(TestWhatIsLeftBehindIsFound|TestRunsLeaveNothingBehind)$$' -timeout 60m -v ./internal/lab -leftovers 50
 
 clean:
 	rm -rf bin

@@ -84,7 +84,7 @@ func (s *safe) String() string {
 
 func (s *safe) add(line string) { fmt.Fprintln(s, line) }
 
-func spawn(t *testing.T, p part) *child {
+func spawn(t testing.TB, p part) *child {
 	t.Helper()
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *child) ends(t *testing.T, within time.Duration) error {
 }
 
 // serving starts a coordinator; its log is returned.
-func serving(t *testing.T, hosts int) (*Fleet, *safe) {
+func serving(t testing.TB, hosts int) (*Fleet, *safe) {
 	t.Helper()
 	log := &safe{}
 	f, err := Serve(Serving{
@@ -130,7 +130,7 @@ func serving(t *testing.T, hosts int) (*Fleet, *safe) {
 }
 
 // together starts hosts on one directory, and waits for them to have joined.
-func together(t *testing.T, parts ...part) (*Fleet, []*child, string) {
+func together(t testing.TB, parts ...part) (*Fleet, []*child, string) {
 	t.Helper()
 	f, _ := serving(t, len(parts))
 	dir := t.TempDir()
@@ -146,7 +146,7 @@ func together(t *testing.T, parts ...part) (*Fleet, []*child, string) {
 }
 
 // settings are for an answer in seconds.
-func settings(t *testing.T, names ...string) config.Config {
+func settings(t testing.TB, names ...string) config.Config {
 	t.Helper()
 	c, err := config.Named("quick")
 	if err != nil {
@@ -157,7 +157,7 @@ func settings(t *testing.T, names ...string) config.Config {
 	return c
 }
 
-func surveyed(t *testing.T, f *Fleet, c config.Config) (*result.File, error) {
+func surveyed(t testing.TB, f *Fleet, c config.Config) (*result.File, error) {
 	t.Helper()
 	file, err := survey.Run(t.Context(), survey.Options{Targets: [][]string{f.Target()}, Config: c, Version: "test", Elsewhere: f})
 	if file == nil {

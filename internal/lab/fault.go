@@ -80,3 +80,11 @@ func parseFault(text string) (Fault, error) {
 
 // outside says of several kernels' faults that they happen to kernels and cables, and not within the server.
 func (f Fault) outside() bool { return f.Kind == "cut" || f.Kind == "reboot" || f.Kind == "death" }
+
+// within says that it comes and goes within the server, also where that is a kernel of its own.
+func (f Fault) within() bool {
+	return f.Kind == "restart" || f.Kind == "lost-reply" || f.Kind == "full"
+}
+
+// order is the file in the scratch directory of a server, a kernel of its own, that asks it for the fault.
+func (f Fault) order() string { return "fault-" + f.Kind }

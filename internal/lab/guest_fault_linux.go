@@ -93,6 +93,20 @@ func (t *trouble) recur(stop <-chan struct{}) {
 	}
 }
 
+// obey makes a fault happen each time that the lab, whose clock it is told by, asks for it: by a file, which is gone when
+// the fault is over. It returns when one fails.
+func (t *trouble) obey(f Fault) error {
+	order := filepath.Join(guestDir, f.order())
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(order); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := errors.Join(t.happen(f), os.Remove(order)); err != nil {
+			return fmt.Errorf("fault %q: %w", f, err)
+		}
+	}
+}
+
 // waitForSteps waits until the survey says, in its log in dir, how many steps it takes; not if stop is closed.
 func waitForSteps(dir string, stop <-chan struct{}) bool {
 	for {
@@ -155,7 +169,11 @@ func (t *trouble) loseReplies(d time.Duration) error {
 		return err
 	}
 	time.Sleep(d / 5)
-	return batch("ip", "addr del "+guestServer+"/24 dev lan\naddr add "+guestServer+"/24 dev lan\n")
+	device := "lan"
+	if t.p.UML.Hosts > 0 {
+		device = "vec0"
+	}
+	return batch("ip", fmt.Sprintf("addr del %[1]s/24 dev %[2]s\naddr add %[1]s/24 dev %[2]s\n", guestServer, device))
 }
 
 // filler lies beside what the clients make, and takes all the space there is; what they free later they may have.

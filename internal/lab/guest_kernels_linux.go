@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,13 +73,16 @@ func (p *plan) serveNodes() error {
 		return err
 	}
 	p.UML.Faults = slices.DeleteFunc(p.UML.Faults, Fault.outside) // those are the lab's to make
-	if _, err := p.misbehave(); err != nil {
+	t, err := p.misbehave()
+	if err != nil {
 		return err
 	}
-	tell(stateName, stateSurveying)
-	for {
-		time.Sleep(time.Hour)
+	failed := make(chan error)
+	for _, f := range t.recurring {
+		go func() { failed <- t.obey(f) }()
 	}
+	tell(stateName, stateSurveying)
+	return <-failed
 }
 
 // keepOnDisk puts directories on the machine's disk.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,13 +10,13 @@ import (
 	"time"
 )
 
-// misbehave lets those faults happen that are not within one of the kernels, until ctx is done. What is returned waits
-// for the last one to be over.
+// misbehave lets those faults happen that come and go, until ctx is done. What is returned waits for the last one to be
+// over.
 func (n *nodes) misbehave(ctx context.Context, fail context.CancelCauseFunc) (over func() error) {
 	var all sync.WaitGroup
 	d := &diary{dir: n.s.Dir, began: time.Now()}
 	for _, f := range n.s.Target.UML.Faults {
-		if !f.outside() {
+		if !f.outside() && !f.within() {
 			d.begins(f) // the server has it, all the time
 			continue
 		}
@@ -68,12 +69,30 @@ func (n *nodes) happen(ctx context.Context, f Fault, fail context.CancelCauseFun
 		return nil
 	case "reboot":
 		return n.reboot(ctx, f, fail)
+	case "restart", "lost-reply", "full":
+		return n.order(ctx, f)
 	}
 	if err := n.s.run(ctx, n.s.onBridges("ip", "link", "set", tap(last), "nomaster")); err != nil {
 		return err
 	}
 	sleep(ctx, f.For)
 	return n.s.run(context.WithoutCancel(ctx), n.s.onBridges("ip", "link", "set", tap(last), "master", "data"))
+}
+
+// order has the server make a fault happen that is within it, and waits until it is over. A server that cannot says so in
+// its file of failures, which ends the survey.
+func (n *nodes) order(ctx context.Context, f Fault) error {
+	order := filepath.Join(n.s.nodeDir(0), f.order())
+	if err := os.WriteFile(order, nil, 0o644); err != nil {
+		return err
+	}
+	for sleep(ctx, 20*time.Millisecond) {
+		if _, err := os.Stat(order); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		return nil
+	}
+	return ctx.Err()
 }
 
 // reboot cuts the server's power, and boots it again from its disk.

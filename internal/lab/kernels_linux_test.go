@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 func fake(args []string) {
-	wish := "enough" // what ends it
+	wish, order := "enough", "" // what ends it; what it has done at once
 	if args[0] == "helper" {
 		wish = "never"
 	} else if args[0] == "serve" {
@@ -56,9 +56,10 @@ func fake(args []string) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		wish = filepath.Join(dir, "die")
+		wish, order = filepath.Join(dir, "die"), filepath.Join(dir, "fault-restart")
 	}
 	for {
+		_ = os.Remove(order)
 		if _, err := os.Stat(wish); err == nil {
 			os.Exit(0)
 		}
@@ -293,6 +294,29 @@ func TestAServerRebootsWhileItsClientsLive(t *testing.T) {
 		t.Error(err)
 	}
 	nothingIsLeft(t, s, append(pids, again))
+}
+
+func TestTheServerIsAskedForTheFaultsWithinIt(t *testing.T) {
+	s := kernels(t, "restart 1ms every 10ms")
+	over := survey(t.Context(), s)
+	pids := helpers(t, s)
+	if err := until(20*time.Second, func() error {
+		log, err := os.ReadFile(filepath.Join(s.Dir, faultLog))
+		if err == nil && !strings.Contains(string(log), "is over: restart 1ms every 10ms") {
+			err = fmt.Errorf("no restart is over: %s", log)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	write(t, filepath.Join(s.Dir, "enough"))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if err := s.TakeDown(); err != nil {
+		t.Error(err)
+	}
+	nothingIsLeft(t, s, pids)
 }
 
 func TestAHostThatIsLostUnaskedFailsTheRun(t *testing.T) {

@@ -60,8 +60,8 @@ func (u *UML) validateFaults() error {
 		if (f.Kind == "reboot" || f.Kind == "death") && u.Hosts == 0 {
 			return fmt.Errorf("fault %q: with hosts only, which are kernels of their own", f)
 		}
-		if u.Hosts > 0 && slices.Contains([]string{"restart", "lost-reply", "full"}, f.Kind) {
-			return fmt.Errorf("fault %q: within one kernel only", f)
+		if u.disk() && f.within() {
+			return fmt.Errorf("fault %q: not beside reboot, which would end the server in the middle of it", f)
 		}
 	}
 	return nil
