@@ -1,7 +1,11 @@
 package bench
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,6 +65,48 @@ func wroteBy(all []attempted, pid int) bool {
 		}
 	}
 	return false
+}
+
+// lossy is a line of which one contender's host is gone: all of them together cannot do anything any more.
+type lossy struct{ race.Field }
+
+var errLost = errors.New("a host is lost")
+
+func (lossy) Trial(context.Context, string, int, uint64) (race.Round, error) {
+	return race.Round{}, errLost
+}
+
+// On NFS what a contender has open comes back as a .nfs file in the directory that is to be removed.
+func TestWhoIsLeftWhenAHostIsLostClosesWhatItHasOpen(t *testing.T) {
+	l := lineIn(t, 2, t.TempDir())
+	b := newBencher(t, Options{Line: l})
+	if _, err := b.trial(b.row("storm", "generations", "", 2, 1), 2, b.order("generations", b.newDir(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	open := func() (all []string) {
+		for i := range 2 {
+			fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", l.Contender(i).PID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fd := range fds {
+				if to, _ := os.Readlink(fd); strings.Contains(to, fmt.Sprintf("/t%d", b.dirs[0])) {
+					all = append(all, to)
+				}
+			}
+		}
+		return all
+	}
+	if len(open()) == 0 {
+		t.Error("nothing is open after a trial: this test shows nothing")
+	}
+	b.Line = lossy{l}
+	if err := b.leave(); !errors.Is(err, errLost) {
+		t.Errorf("%v, want %v", err, errLost)
+	}
+	if still := open(); len(still) > 0 {
+		t.Errorf("still open: %q", still)
+	}
 }
 
 // A full disk leaves claims of nobody behind, and work that cannot be recorded as done: neither is missed or a duplicate.
