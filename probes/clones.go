@@ -22,9 +22,9 @@ var exclCreateClones = Probe{
 		"The count restarts with each boot, so that a fleet that comes back from a power cut is such a set of machines.",
 	How: "A contender on each of two kernels ends threads until the next one has an id that both have agreed on, and stays on that one. The kernels' counts of ticks " +
 		"are read (/proc/timer_list, or else estimated by the time since boot), and each round is one exclusive create on either side of one fresh name: the second starts later by the " +
-		"difference of the counts, which is swept by two ticks to both sides. A round is evidence where the ids were equal and the counts " +
-		"less than a tick apart, whatever is not known of the clocks; those are the contested ones. A file stays open to the confusion until its " +
-		"maker has set its times: a longer way to the server makes more of it.",
+		"difference of the counts, which is swept by two ticks to both sides. A round is evidence where ids and counts were equal, " +
+		"and the clocks known to half a tick; those are the contested ones. A file can be confused until its maker has set its times, which takes a way " +
+		"to the server and back: far from the server there is more to see.",
 	Control: "create without O_EXCL, at the same instants by the same threads",
 	Broken: "Publish claims by link: generations-linked does, and link carries no verifier. Or see to it that no two machines are alike: boot them at different times, " +
 		"and draw what a worker waits, and how many threads it starts, at random before its first claim.",
@@ -62,14 +62,11 @@ type cloneRound struct {
 	unsure int64
 }
 
-// alike says that the round is evidence: the ids were equal, and the counts less than a tick apart.
+// alike says that the round is evidence: ids and counts were equal, and the clocks are known well enough to say so.
 func (t *cloneRound) alike() bool {
 	a, b := &t.of[0], &t.of[1]
-	if a.event.Invoke == 0 || b.event.Invoke == 0 || a.event.Saw != b.event.Saw {
-		return false
-	}
-	apart := b.event.Invoke - a.event.Invoke - a.count.until(&b.count)
-	return max(apart, -apart)+t.unsure < a.count.Tick
+	began := a.event.Invoke != 0 && b.event.Invoke != 0
+	return began && a.event.Saw == b.event.Saw && int32(a.ticks()) == int32(b.ticks()) && t.unsure < a.count.Tick/2
 }
 
 // judge rules on the round, whether or not it is evidence: two winners are too many in any case.
@@ -90,13 +87,18 @@ func loses(ev *race.Event) bool { return ev.Errno == uint32(unix.EEXIST) }
 // ticks is the kernel's count when the create began.
 func (t *clone) ticks() int64 { return t.count.at(t.event.Invoke) }
 
-// add counts a round.
-func (t *cloneRound) add(e *evidence, b *Bench) {
+// add counts a round. event makes the record of an attempt, in which the thread is named that made it, and the ticks are
+// what it saw.
+func (c *cloning) add(e *evidence, t *cloneRound, event func(contender int, ev *race.Event) result.Event) {
+	v := t.judge(e.op)
+	if e == c.total && v.kind != "" && t.alike() {
+		c.alikeDoubles++
+	}
 	r := &race.Round{Number: t.number, Phase: race.Step, Events: []race.Event{t.of[0].event, t.of[1].event}}
-	e.add(r, t.alike(), t.judge(e.op), func() result.Round {
+	e.add(r, t.alike(), v, func() result.Round {
 		out := result.Round{Operation: e.op, Number: t.number, Phase: race.Step.String()}
 		for i := range t.of {
-			ev := b.event(t.of[i].who, &t.of[i].event)
+			ev := event(t.of[i].who, &t.of[i].event)
 			ev.TID, ev.Saw = int(t.of[i].event.Saw), uint64(t.of[i].ticks())
 			out.Events = append(out.Events, ev)
 		}
@@ -113,9 +115,13 @@ func instants(a, b *ticker, earliest int64, aside int) [2]int64 {
 	return [2]int64{first, first + later}
 }
 
-// asideOf sweeps: the middle first, and then further and further to both sides.
+// asideOf sweeps in every second round: the middle first, and then further and further to both sides. The others are in the
+// middle.
 func asideOf(round int) int {
-	step := round % (2*ticksAside*cloneStepsATick + 1)
+	if round%2 == 1 {
+		return 0
+	}
+	step := round / 2 % (2*ticksAside*cloneStepsATick + 1)
 	if step%2 == 1 {
 		return (step + 1) / 2
 	}
@@ -131,8 +137,12 @@ type cloning struct {
 	alikeDoubles   int // rounds with two winners that are evidence
 }
 
+func newCloning(b *Bench) *cloning {
+	return &cloning{Bench: b, total: newEvidence("open-excl-alike"), control: newEvidence("create-alike"), lead: firstCloneLead, counts: map[int]*ticker{}}
+}
+
 func runClones(ctx context.Context, b *Bench, f *result.Finding) {
-	c := &cloning{Bench: b, total: newEvidence("open-excl-alike"), control: newEvidence("create-alike"), lead: firstCloneLead, counts: map[int]*ticker{}}
+	c := newCloning(b)
 	pairs, out, err := c.pairs(ctx)
 	if err == nil && len(pairs) > 0 {
 		c.tell(f, pairs[0])
@@ -146,6 +156,11 @@ func runClones(ctx context.Context, b *Bench, f *result.Finding) {
 			out = append(out, why)
 		}
 	}
+	c.decide(f, out, err)
+}
+
+// decide fills the finding. out is why pairs of kernels could not be made alike.
+func (c *cloning) decide(f *result.Finding, out []string, err error) {
 	decide(f, c.total, c.control, enoughAlike, err)
 	f.Figures["violations_alike_count"] = float64(c.alikeDoubles)
 	if err == nil {
@@ -153,7 +168,7 @@ func runClones(ctx context.Context, b *Bench, f *result.Finding) {
 	}
 }
 
-// verdict says of a finding what it means here. out is why pairs of kernels could not be made alike.
+// verdict says of a finding what it means here.
 func (c *cloning) verdict(f *result.Finding, out []string) (result.Verdict, string) {
 	alike := fmt.Sprintf("%d of %d rounds had equal thread ids and counts of ticks", c.total.contested, c.total.rounds)
 	estimated := ""
@@ -278,29 +293,36 @@ func (c *cloning) round(ctx context.Context, p [2]int, e *evidence, round int) e
 		}
 	}
 	t := cloneRound{number: int(c.Line.Name())}
-	begun := time.Now()
+	// A client asks the server whether it may, if the other has changed the directory, and makes the verifier after that.
+	if _, err := c.both(ctx, p, "clones:approach", t.number, [2]int64{}); err != nil {
+		return err
+	}
 	at := instants(c.counts[p[0]], c.counts[p[1]], race.Now()+int64(c.lead), asideOf(round))
+	events, err := c.both(ctx, p, e.op, t.number, at)
+	if err != nil {
+		return err
+	}
 	for i, who := range p {
-		c.Line.Begin(who, e.op, int64(t.number), uint64(at[i]))
 		_, unsure := c.Line.Clock(who)
-		t.unsure += unsure
+		t.of[i], t.unsure = clone{who, events[i], *c.counts[who]}, t.unsure+unsure
+	}
+	c.add(e, &t, c.event)
+	_, err = c.Line.Do(ctx, p[0], "open-excl"+cleanSuffix, int64(t.number), 0)
+	return err
+}
+
+// both has both do something at once, and each at its instant if that has any.
+func (c *cloning) both(ctx context.Context, p [2]int, op string, number int, at [2]int64) (events [2]race.Event, err error) {
+	begun := time.Now()
+	for i, who := range p {
+		c.Line.Begin(who, op, int64(number), uint64(at[i]))
 	}
 	c.lead = max(firstCloneLead, 2*time.Since(begun))
-	var failed error
 	for i, who := range p {
-		ev, err := c.Line.Await(ctx, who, e.op)
-		t.of[i] = clone{who, ev, *c.counts[who]}
-		if failed == nil {
-			failed = err
+		ev, bad := c.Line.Await(ctx, who, op)
+		if events[i] = ev; err == nil {
+			err = bad
 		}
 	}
-	if failed != nil {
-		return failed
-	}
-	t.add(e, c.Bench)
-	if v := t.judge(e.op); e == c.total && v.kind != "" && t.alike() {
-		c.alikeDoubles++
-	}
-	_, err := c.Line.Do(ctx, p[0], "open-excl"+cleanSuffix, int64(t.number), 0)
-	return err
+	return events, err
 }

@@ -86,6 +86,9 @@ func (c *ticker) threadsTo(id int64) int64 {
 var cloneOps = []race.Op{
 	{Name: "clones:look", Attempt: func(e *race.Env, _ *race.Event) unix.Errno { return tickerOf(e.Words(e.ID)).read() }},
 	{Name: "clones:hold", Attempt: func(e *race.Env, _ *race.Event) unix.Errno { return hold(e) }},
+	{Name: "clones:approach", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
+		return errnoIn(unix.Faccessat(e.Dir, ".", unix.W_OK|unix.X_OK, 0))
+	}},
 	{Name: "open-excl-alike", Attempt: createOnHeld(unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY), Observe: observeCreated},
 	{Name: "create-alike", Attempt: createOnHeld(unix.O_CREAT | unix.O_WRONLY), Observe: observeCreated},
 }
@@ -122,6 +125,8 @@ const initialPIDs = "pid:[4026531836]"
 func errnoIn(err error) unix.Errno {
 	for {
 		switch e := err.(type) {
+		case nil:
+			return 0
 		case unix.Errno:
 			return e
 		case interface{ Unwrap() error }:
