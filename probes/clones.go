@@ -24,7 +24,7 @@ var exclCreateClones = Probe{
 		"are read (/proc/timer_list, or else estimated by the time since boot), and each round is one exclusive create on either side of one fresh name: the second starts later by the " +
 		"difference of the counts, which is swept by two ticks to both sides. A round is evidence where ids and counts were equal, " +
 		"and the clocks known to half a tick; those are the contested ones. A file can be confused until its maker has set its times, which takes a way " +
-		"to the server and back: far from the server there is more to see.",
+		"to the server and back: far from the server there is more to see. A survey of one kernel leaves this out.",
 	Control: "create without O_EXCL, at the same instants by the same threads",
 	Broken: "Publish claims by link: generations-linked does, and link carries no verifier. Or see to it that no two machines are alike: boot them at different times, " +
 		"and draw what a worker waits, and how many threads it starts, at random before its first claim.",
@@ -180,7 +180,8 @@ func (c *cloning) verdict(f *result.Finding, out []string) (result.Verdict, stri
 	switch {
 	case f.Verdict == result.Broken:
 		return f.Verdict, fmt.Sprintf("%s; %s, %d of them with two winners%s", f.Reason, alike, c.alikeDoubles, estimated)
-	case len(out) > 0 && f.Verdict != result.Unsupported:
+	case len(out) > 0:
+		f.Advice = "Boot the machines at one instant to test this. As they are now they are not alike; after the next power cut they may be."
 		return result.Unproven, strings.Join(out, "; ")
 	case f.Verdict == result.Unproven && c.total.failed == 0 && c.total.contested < enoughAlike:
 		return f.Verdict, fmt.Sprintf("only %s; at least %d are needed%s", alike, enoughAlike, estimated)

@@ -156,6 +156,16 @@ func TestADisposableTargetIsExpectedToBeFilled(t *testing.T) {
 	}
 }
 
+// What takes several kernels is due where there are.
+func TestOneKernelIsNotExpectedToKeepWhatTakesSeveral(t *testing.T) {
+	for _, scope := range result.Scopes() {
+		target := Target{Scope: scope}
+		if got := slices.Contains(target.due(&result.File{Conditions: []string{"probes="}}), "excl-create-clones"); got != (scope == result.ScopeHost) {
+			t.Errorf("at scope %s: %v", scope, got)
+		}
+	}
+}
+
 // What the settings leave out is not missed; what they name is.
 func TestWhatWasToBeTestedIsDue(t *testing.T) {
 	target := Target{Expect: map[string]Expectation{"flock": {Verdict: "holds"}, "generations": {Verdict: "safe"}}}
