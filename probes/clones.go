@@ -23,7 +23,7 @@ var exclCreateClones = Probe{
 	How: "A contender on each of two kernels ends threads until the next one has an id that both have agreed on, and stays on that one. The kernels' counts of ticks " +
 		"are read (/proc/timer_list, or else estimated by the time since boot), and each round is one exclusive create on either side of one fresh name: the second starts later by the " +
 		"difference of the counts, which is swept by two ticks to both sides. A round is evidence where ids and counts were equal, " +
-		"and the clocks known to half a tick; those are the contested ones. A file can be confused until its maker has set its times, which takes a way " +
+		"the clocks known to half a tick, and the creates overlapped; those are the contested ones. A file can be confused until its maker has set its times, which takes a way " +
 		"to the server and back: far from the server there is more to see. A survey of one kernel leaves this out.",
 	Control: "create without O_EXCL, at the same instants by the same threads",
 	Broken: "Publish claims by link: generations-linked does, and link carries no verifier. Or see to it that no two machines are alike: boot them at different times, " +
@@ -62,12 +62,22 @@ type cloneRound struct {
 	unsure int64
 }
 
-// alike says that the round is evidence: ids and counts were equal, and the clocks are known well enough to say so.
+// alike says that ids and counts were equal, and that the clocks are known well enough to say so.
 func (t *cloneRound) alike() bool {
 	a, b := &t.of[0], &t.of[1]
 	began := a.event.Invoke != 0 && b.event.Invoke != 0
 	return began && a.event.Saw == b.event.Saw && int32(a.ticks()) == int32(b.ticks()) && t.unsure < a.count.Tick/2
 }
+
+// round is what it is as a race.
+func (t *cloneRound) round() *race.Round {
+	return &race.Round{
+		Number: t.number, Phase: race.Step, Events: []race.Event{t.of[0].event, t.of[1].event}, Unsure: func(int, int) int64 { return t.unsure },
+	}
+}
+
+// contested says that the round is evidence: a create that is over before the other begins is confused with none.
+func (t *cloneRound) contested() bool { return t.alike() && t.round().Contested(2, nil) }
 
 // judge rules on the round, whether or not it is evidence: two winners are too many in any case.
 func (t *cloneRound) judge(op string) ruling {
@@ -91,11 +101,13 @@ func (t *clone) ticks() int64 { return t.count.at(t.event.Invoke) }
 // what it saw.
 func (c *cloning) add(e *evidence, t *cloneRound, event func(contender int, ev *race.Event) result.Event) {
 	v := t.judge(e.op)
-	if e == c.total && v.kind != "" && t.alike() {
-		c.alikeDoubles++
+	if e == c.total && t.alike() {
+		c.alike++
+		if v.kind != "" {
+			c.alikeDoubles++
+		}
 	}
-	r := &race.Round{Number: t.number, Phase: race.Step, Events: []race.Event{t.of[0].event, t.of[1].event}}
-	e.add(r, t.alike(), v, func() result.Round {
+	e.add(t.round(), t.contested(), v, func() result.Round {
 		out := result.Round{Operation: e.op, Number: t.number, Phase: race.Step.String()}
 		for i := range t.of {
 			ev := event(t.of[i].who, &t.of[i].event)
@@ -134,7 +146,8 @@ type cloning struct {
 	total, control *evidence
 	lead           time.Duration // from the order to start to the start
 	counts         map[int]*ticker
-	alikeDoubles   int // rounds with two winners that are evidence
+	alike          int // rounds with equal ids and counts
+	alikeDoubles   int // of those, with two winners
 }
 
 func newCloning(b *Bench) *cloning {
@@ -168,9 +181,11 @@ func (c *cloning) decide(f *result.Finding, out []string, err error) {
 	}
 }
 
+const notAlike = "Boot the machines at one instant to test this. As they are now they are not alike; after the next power cut they may be."
+
 // verdict says of a finding what it means here.
 func (c *cloning) verdict(f *result.Finding, out []string) (result.Verdict, string) {
-	alike := fmt.Sprintf("%d of %d rounds had equal thread ids and counts of ticks", c.total.contested, c.total.rounds)
+	alike := fmt.Sprintf("%d of %d rounds had equal thread ids and counts of ticks", c.alike, c.total.rounds)
 	estimated := ""
 	for _, n := range c.counts {
 		if n.Estimated != 0 {
@@ -181,14 +196,17 @@ func (c *cloning) verdict(f *result.Finding, out []string) (result.Verdict, stri
 	case f.Verdict == result.Broken:
 		return f.Verdict, fmt.Sprintf("%s; %s, %d of them with two winners%s", f.Reason, alike, c.alikeDoubles, estimated)
 	case len(out) > 0:
-		f.Advice = "Boot the machines at one instant to test this. As they are now they are not alike; after the next power cut they may be."
+		f.Advice = notAlike
 		return result.Unproven, strings.Join(out, "; ")
+	case f.Verdict == result.Unproven && c.total.failed == 0 && c.alike >= enoughAlike && c.total.contested == 0:
+		f.Advice = notAlike
+		return f.Verdict, alike + ", and none of those overlapped: at equal counts one create was over before the other began" + estimated
 	case f.Verdict == result.Unproven && c.total.failed == 0 && c.total.contested < enoughAlike:
-		return f.Verdict, fmt.Sprintf("only %s; at least %d are needed%s", alike, enoughAlike, estimated)
+		return f.Verdict, fmt.Sprintf("only %d of %d rounds had equal thread ids and counts of ticks and overlapped; at least %d are needed%s", c.total.contested, c.total.rounds, enoughAlike, estimated)
 	case f.Verdict == result.Holds && estimated != "":
 		return result.Unproven, "no second winner, but that says little" + estimated
 	case f.Verdict == result.Holds:
-		return f.Verdict, "no second winner, and " + alike
+		return f.Verdict, fmt.Sprintf("no second winner; %s, and %d of those overlapped", alike, c.total.contested)
 	}
 	return f.Verdict, f.Reason
 }
@@ -238,7 +256,7 @@ func (c *cloning) look(ctx context.Context, who int) error {
 
 // race races two contenders, once they have threads of one id. why is what kept them from it.
 func (c *cloning) race(ctx context.Context, p [2]int, d, spare time.Duration) (why string, err error) {
-	began, before := time.Now(), c.total.contested
+	began, before := time.Now(), c.alike
 	if why, err = c.agree(ctx, p); err != nil || why != "" {
 		return why, err
 	}
@@ -248,7 +266,7 @@ func (c *cloning) race(ctx context.Context, p [2]int, d, spare time.Duration) (w
 		}
 	}
 	for round := 0; ; round++ {
-		took, alike := time.Since(began), c.total.contested-before
+		took, alike := time.Since(began), c.alike-before
 		if alike >= c.Rounds || c.total.violations >= enoughDoubles || took > d+spare || took > d && alike >= enoughAlike || c.total.failed >= enoughFailed {
 			return "", nil
 		}

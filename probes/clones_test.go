@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +18,11 @@ var (
 	there = ticker{Boot: 2, Initial: 1, Tick: 10 * ms, Count: 4990, At: 1200 * ms, ID: 790, MostID: 32768}
 )
 
-// oneWinner is a round of equal ids and counts, in which the second create is refused.
+// oneWinner is a round of equal ids and counts, in which the second create begins during the first, and is refused.
 func oneWinner() cloneRound {
 	return cloneRound{number: 7, of: [2]clone{
-		{0, race.Event{Invoke: 2002 * ms, Return: 2005 * ms, Saw: 824}, here},
-		{1, race.Event{Invoke: 2302 * ms, Return: 2305 * ms, Saw: 824, Errno: uint32(unix.EEXIST)}, there},
+		{0, race.Event{Invoke: 2002 * ms, Return: 2405 * ms, Saw: 824}, here},
+		{1, race.Event{Invoke: 2302 * ms, Return: 2705 * ms, Saw: 824, Errno: uint32(unix.EEXIST)}, there},
 	}}
 }
 
@@ -50,6 +51,7 @@ func TestTwoWinnersOfARoundOfClonesAreTooMany(t *testing.T) {
 		{"later in one tick", func(t *cloneRound) { t.of[1].event.Invoke += 7 * ms }, severalWinners, false, true},
 		{"later by less than a tick, in the next", func(t *cloneRound) { t.of[1].event.Invoke += 9 * ms }, severalWinners, false, false},
 		{"at one instant, and not at one count", func(t *cloneRound) { t.of[1].event.Invoke = t.of[0].event.Invoke }, severalWinners, false, false},
+		{"over before the other begins", func(t *cloneRound) { t.of[0].event.Return = 2301 * ms }, severalWinners, false, true},
 		{"by clocks that are known little", func(t *cloneRound) { t.unsure = 5 * ms }, severalWinners, false, false},
 		{"by clocks that are known enough", func(t *cloneRound) { t.unsure = 5*ms - 1 }, severalWinners, false, true},
 		{"one did not come back", func(t *cloneRound) { t.of[1].event.Return = 0 }, "", true, true},
@@ -64,6 +66,17 @@ func TestTwoWinnersOfARoundOfClonesAreTooMany(t *testing.T) {
 		c.change(&r)
 		if v := r.judge("op"); v.kind != c.kind || v.failed != c.failed || r.alike() != c.alike {
 			t.Errorf("%s: %+v, alike %v", c.name, v, r.alike())
+		}
+	}
+	over, early := oneWinner(), oneWinner()
+	over.of[0].event.Return = 2301 * ms
+	early.of[1].event.Saw++
+	for _, c := range []struct {
+		r    cloneRound
+		want bool
+	}{{oneWinner(), true}, {twoWinners(), true}, {over, false}, {early, false}} {
+		if got := c.r.contested(); got != c.want {
+			t.Errorf("contested: %v, %+v", got, c.r)
 		}
 	}
 	want := "op succeeded for contenders 0 and 1 in the same round, by threads 824 and 824, at ticks 5100 and 5100 since boot"
@@ -82,6 +95,8 @@ func TestWhatTheRoundsOfClonesAmountTo(t *testing.T) {
 	unequal.of[1].event.Saw = 5
 	lone := oneWinner()
 	lone.of[1].event.Saw = 5
+	over := oneWinner()
+	over.of[0].event.Return = 2301 * ms
 	broken := oneWinner()
 	broken.of[1].event.Errno = uint32(unix.EIO)
 	estimate := here
@@ -96,8 +111,10 @@ func TestWhatTheRoundsOfClonesAmountTo(t *testing.T) {
 		verdict result.Verdict
 		reason  string
 	}{
-		{"enough", nil, 20, twoWinners(), here, nil, result.Holds, "no second winner, and 20 of 20 rounds had equal thread ids and counts of ticks"},
-		{"one too few", []cloneRound{lone}, 19, twoWinners(), here, nil, result.Unproven, "only 19 of 20 rounds had equal thread ids and counts of ticks; at least 20 are needed"},
+		{"enough", nil, 20, twoWinners(), here, nil, result.Holds, "no second winner; 20 of 20 rounds had equal thread ids and counts of ticks, and 20 of those overlapped"},
+		{"one too few", []cloneRound{lone}, 19, twoWinners(), here, nil, result.Unproven, "only 19 of 20 rounds had equal thread ids and counts of ticks and overlapped; at least 20 are needed"},
+		{"too far apart for a race", slices.Repeat([]cloneRound{over}, 20), 0, twoWinners(), here, nil, result.Unproven, "20 of 20 rounds had equal thread ids and counts of ticks, and none of those overlapped"},
+		{"too few of them a race", slices.Repeat([]cloneRound{over}, 20), 19, twoWinners(), here, nil, result.Unproven, "only 19 of 39 rounds had equal thread ids and counts of ticks and overlapped; at least"},
 		{"a silent control", nil, 20, oneWinner(), here, nil, result.Unproven, "the positive control did not fire in 1 contested rounds: this run could not have seen a violation"},
 		{"estimated counts", nil, 20, twoWinners(), estimate, nil, result.Unproven, "no second winner, but that says little; counts of ticks were estimated"},
 		{"two winners", []cloneRound{twoWinners(), unequal}, 3, twoWinners(), here, nil, result.Broken, "; 4 of 5 rounds had equal thread ids and counts of ticks, 1 of them with two winners"},
