@@ -181,7 +181,8 @@ func (c *cloning) decide(f *result.Finding, out []string, err error) {
 	}
 }
 
-const notAlike = "Boot the machines at one instant to test this. As they are now they are not alike; after the next power cut they may be."
+const notAlike = "To test this, boot the machines at one instant, and join outside of containers or in the host's pid namespace. As they are now they " +
+	"are not alike; after the next power cut they may be."
 
 // verdict says of a finding what it means here.
 func (c *cloning) verdict(f *result.Finding, out []string) (result.Verdict, string) {
