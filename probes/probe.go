@@ -29,6 +29,7 @@ type Probe struct {
 
 	Alone      bool // nobody races: a round is one thing that is done, or one script of steps, and each is evidence
 	Disposable bool // it harms the target, and is run only on one that may be harmed
+	Hosts      bool // it is about several kernels, and a survey of one leaves it out
 
 	Ops []race.Op
 	Run func(context.Context, *Bench, *result.Finding)
@@ -37,6 +38,7 @@ type Probe struct {
 // All is every probe, in the order of tables and documentation.
 var All = []Probe{
 	exclCreate,
+	exclCreateClones,
 	mkdir,
 	symlink,
 	link,
@@ -115,6 +117,11 @@ func Run(ctx context.Context, p Probe, b Bench) result.Finding {
 	if p.Disposable && !b.Disposable {
 		f.Verdict, f.Reason = result.Unproven, "not run: it harms the target, and the configuration does not name this one under disposable"
 		f.Advice = "Name the directory under disposable in a file given with --config, if everything on its filesystem may suffer."
+		return f
+	}
+	if p.Hosts && b.Scope != result.ScopeHost {
+		f.Verdict, f.Reason = result.Unproven, "not run: it takes several kernels"
+		f.Advice = "Survey several hosts: claimbench serve, and join on each."
 		return f
 	}
 	began := time.Now()

@@ -175,7 +175,8 @@ func (t *Target) due(f *result.File) (names []string) {
 	}
 	for _, p := range probes.All {
 		_, named := t.Expect[p.Name]
-		if probed(f, p.Name) && (named || t.Disposable || !p.Disposable) {
+		left := p.Disposable && !t.Disposable || p.Hosts && t.Scope != result.ScopeHost // out, unless it is named
+		if probed(f, p.Name) && (named || !left) {
 			names = append(names, p.Name)
 		}
 	}

@@ -111,7 +111,7 @@ func (s *Stand) surveyKernels(ctx context.Context, limit time.Duration) error {
 	for node := range s.Target.UML.Hosts + 1 {
 		// Kernels that boot at one instant count the ticks since then alike, and an NFS client's exclusive create is known
 		// by that count and a thread id.
-		if node > 1 && !s.Target.UML.Clones {
+		if node > 1 && !s.Target.UML.Clones && !s.Target.UML.Together {
 			sleep(ctx, time.Second)
 		}
 		if err := n.boot(node); err != nil {

@@ -83,7 +83,8 @@ func TestTargetsThatMakeNoSenseAreRefused(t *testing.T) {
 		head + "bind: true\nclaims: {flok: always}\n":                                "flok is no promise",
 		head + "uml: {server: nfs, hosts: 1}\n":                                      "hosts must be 2 to 8",
 		head + "uml: {server: nfs, hosts: 2, clients: 2}\n":                          "no mounts, clients, identifiers or overlay",
-		head + "uml: {server: nfs, mounts: 2, clones: true}\n":                       "clones are hosts",
+		head + "uml: {server: nfs, mounts: 2, clones: true}\n":                       "are hosts, of which there are none",
+		head + "uml: {server: nfs, mounts: 2, together: true}\n":                     "are hosts, of which there are none",
 		head + "uml: {server: nfs, mounts: 2, faults: [death 1m]}\n":                 "with hosts only",
 		head + "uml: {server: smb, hosts: 2, faults: [reboot 1s every 1m]}\n":        "only of nfs servers",
 
@@ -153,6 +154,16 @@ func TestADisposableTargetIsExpectedToBeFilled(t *testing.T) {
 		f := &result.File{Conditions: []string{"probes="}}
 		if got := slices.Contains(target.due(f), "full-disk"); got != disposable {
 			t.Errorf("disposable %v: %v", disposable, got)
+		}
+	}
+}
+
+// What takes several kernels is due where there are.
+func TestOneKernelIsNotExpectedToKeepWhatTakesSeveral(t *testing.T) {
+	for _, scope := range result.Scopes() {
+		target := Target{Scope: scope}
+		if got := slices.Contains(target.due(&result.File{Conditions: []string{"probes="}}), "excl-create-clones"); got != (scope == result.ScopeHost) {
+			t.Errorf("at scope %s: %v", scope, got)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type UML struct {
 	Clients     int      `yaml:"clients"`     // network namespaces to mount from; 0 is 1
 	Hosts       int      `yaml:"hosts"`       // instead of these two: kernels that mount it once each, while one more serves it
 	Clones      bool     `yaml:"clones"`      // the hosts have one name and one machine id
+	Together    bool     `yaml:"together"`    // the hosts boot at one instant, as clones do in any case
 	Identifiers []string `yaml:"identifiers"` // nfs_client/identifier of each
 	Overlay     string   `yaml:"overlay"`     // lower: an overlay over the share, with its upper layer in memory
 	Faults      []Fault  `yaml:"faults"`
@@ -38,8 +39,8 @@ func (u *UML) validate() error {
 		return fmt.Errorf("server %q is none; there are %s", u.Server, strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
 	case u.Hosts != 0:
 		return u.validateHosts()
-	case u.Clones:
-		return errors.New("clones are hosts, of which there are none")
+	case u.Clones, u.Together:
+		return errors.New("clones, or what boots together, are hosts, of which there are none")
 	case u.Mounts < 1 || u.Mounts > 2:
 		return errors.New("mounts must be 1 or 2")
 	case u.Clients < 0 || u.Clients > u.Mounts:

@@ -39,7 +39,7 @@ func (m *matrix) markdown(out *bytes.Buffer, rows []overviewRow) {
 // overviewGroups split the promises into tables that a page is wide enough for: names, locks, and what else a claim rests
 // on. A promise that is not here is in the last.
 var overviewGroups = [][]string{
-	{"excl-create", "mkdir", "symlink", "link", "rename-noreplace", "rename-dir-occupied", "rename-away", "rename-replace", "publish"},
+	{"excl-create", "excl-create-clones", "mkdir", "symlink", "link", "rename-noreplace", "rename-dir-occupied", "rename-away", "rename-replace", "publish"},
 	{"flock", "posix-lock", "ofd-lock", "lock-release", "lock-coherence", "lock-rules"},
 	{"visibility", "path-agreement", "unlink-race", "timestamps", "clock-skew", "inode-reuse", "durability", "names", "errno-table", "full-disk"},
 }

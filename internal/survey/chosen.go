@@ -8,13 +8,15 @@ import (
 	"github.com/claimbench/claimbench/probes"
 )
 
-// chosen are the probes to run: those named, or all that do the target no harm, or all.
+// chosen are the probes to run: those named, or all that do the target no harm and have something to say there.
 func (o *Options) chosen(t *result.Target) []probes.Probe {
 	if o.BenchOnly {
 		return nil
 	}
 	if len(o.Config.Probes) == 0 {
-		return slices.DeleteFunc(slices.Clone(probes.All), func(p probes.Probe) bool { return p.Disposable && !o.disposable(t) })
+		return slices.DeleteFunc(slices.Clone(probes.All), func(p probes.Probe) bool {
+			return p.Disposable && !o.disposable(t) || p.Hosts && t.Scope != result.ScopeHost
+		})
 	}
 	var chosen []probes.Probe
 	for _, p := range probes.All {

@@ -9,6 +9,19 @@ import (
 	"github.com/claimbench/claimbench/probes"
 )
 
+func TestOneKernelIsNotTestedForWhatTakesSeveral(t *testing.T) {
+	for _, scope := range result.Scopes() {
+		o, clones := Options{}, func(p probes.Probe) bool { return p.Name == "excl-create-clones" }
+		if runs := slices.ContainsFunc(o.chosen(&result.Target{Scope: scope}), clones); runs != (scope == result.ScopeHost) {
+			t.Errorf("at scope %s: %v", scope, runs)
+		}
+		o.Config.Probes = []string{"excl-create-clones"} // it says itself what it takes
+		if !slices.ContainsFunc(o.chosen(&result.Target{Scope: scope}), clones) {
+			t.Errorf("named, at scope %s: left out", scope)
+		}
+	}
+}
+
 func TestOnlyWhatIsGivenUpIsFilled(t *testing.T) {
 	for _, c := range []struct {
 		disposable, routes, named []string

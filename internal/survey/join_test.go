@@ -128,6 +128,12 @@ func TestWhatTheProbesFoundDecides(t *testing.T) {
 		{"the others that are right", good(), nil, "flock-reread", isSafe, "not measured", ""},
 		{"over two mounts, all tested", shared(), nil, "generations", isSafe, "not measured", ""},
 
+		{"several winners among clones", good(), func(x *result.Target) { set(x, "excl-create-clones", result.Broken, "", "several-winners") },
+			"generations", isUnsafe, "excl-create-clones is broken here: several-winners", "Change something."},
+		{"several winners among clones, which link survives", good(), func(x *result.Target) { set(x, "excl-create-clones", result.Broken, "", "several-winners") },
+			"generations-linked", isSafe, "not measured", ""},
+		{"no clones", good(), func(x *result.Target) { set(x, "excl-create-clones", result.Unproven, "") },
+			"generations", isSafe, "not measured", ""},
 		{"several winners", good(), func(x *result.Target) { set(x, "excl-create", result.Broken, "", "several-winners") },
 			"generations", isUnsafe, "excl-create is broken here: several-winners (probe excl-create, scope process)", "Change something."},
 		{"several winners, which link survives", good(), func(x *result.Target) { set(x, "excl-create", result.Broken, "", "several-winners") },

@@ -22,6 +22,7 @@ type sign struct {
 var signs = []sign{
 	// Two winners of one race: the create is a look-up and a create, with room for another's between them.
 	{"excl-create", result.Broken, "", []string{"several-winners"}, explore.ExclNotAtomic},
+	{"excl-create-clones", result.Broken, "", []string{"several-winners"}, explore.ExclNotAtomic},
 	// Two winners one after the other: the same, and what is between is a cached look-up, which needs no race.
 	{"excl-create", result.Broken, "", []string{"taken-name-given-away"}, explore.ExclNotAtomic},
 	{"excl-create", result.Broken, "", []string{"taken-name-given-away"}, explore.StaleNegative},
