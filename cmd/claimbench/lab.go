@@ -95,7 +95,7 @@ pattern: 'nfs*'. Without a name it is all of them.`,
 	}
 	cmd.Flags().StringVar(&f.out, "out", "lab-results", "directory of the result files and logs")
 	cmd.Flags().StringVar(&f.config, "config", "", "a YAML file of settings for the surveys, instead of each target's own")
-	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "FUSE filesystems and User-mode Linux machines at the same time; each keeps a CPU busy for two thirds of it")
+	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "FUSE filesystems and User-mode Linux machines at the same time; each keeps a CPU busy for two thirds of its survey")
 	cmd.Flags().BoolVar(&f.hide, "anonymize", false, "leave host names, paths and addresses out of the results")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "the selection for every day; a target that a busy machine showed too little of is surveyed once more")
 	return cmd
@@ -174,8 +174,11 @@ func (f *labFlags) choose(names []string) ([]lab.Target, error) {
 	for _, name := range names {
 		found := 0
 		for _, t := range all {
-			if match, _ := path.Match(name, t.Name); match {
-				chosen, found = append(chosen, t), found+1
+			if match, _ := path.Match(name, t.Name); !match {
+				continue
+			}
+			if found++; !slices.Contains(targetNames(chosen), t.Name) {
+				chosen = append(chosen, t)
 			}
 		}
 		if found == 0 {

@@ -111,10 +111,10 @@ func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) 
 const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
-	silence    = 20 * time.Second // without an answer, and the host is lost; so long words may be on their way, too
-	pingWait   = silence          // a late answer is a sign of life, too
-	patience   = 10 * time.Second
-	mostWait   = 30 * time.Minute // for an answer: longer than anything that a contender does at once
+	silence    = 20 * time.Second        // without an answer, and the host is lost; so long words may be on their way, too
+	pingWait   = silence                 // a late answer is a sign of life, too
+	patience   = silence + 2*time.Second // who waits for a lost host hears first that it is
+	mostWait   = 30 * time.Minute        // for an answer: longer than anything that a contender does at once
 )
 
 // listenTo pings every host from now on. It returns when the first pings are answered.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,7 +83,13 @@ func (p *plan) serveNodes() error {
 		go func() { failed <- t.obey(f) }()
 	}
 	tell(stateName, stateSurveying)
-	return <-failed
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case <-time.After(time.Hour): // a program in which nothing is to happen any more is ended by its runtime
+		}
+	}
 }
 
 // keepOnDisk puts directories on the machine's disk.
