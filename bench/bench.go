@@ -98,8 +98,7 @@ func (b *bencher) run(w Workload) error {
 	return w.run(b)
 }
 
-// fitTTL makes leases long enough for the filesystem's clock: what owners keep in reserve, a tenth of the TTL, has to
-// cover the granularity of the timestamps (engine.Params).
+// fitTTL makes leases long enough for the filesystem's clock and its distance (reserve, engine.Params).
 func (b *bencher) fitTTL() error {
 	b.give(0, order{Trial: b.newDir(), TTL: int64(b.TTL), Clock: 1})
 	ev, err := b.Line.Do(b.ctx, 0, work, b.Line.Name(), 0)

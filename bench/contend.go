@@ -154,8 +154,8 @@ func attempt(_ *race.Env, ev *race.Event) unix.Errno {
 	case me.o.Remove == 1:
 		return errnoOf(me.remove())
 	case me.o.Clock == 1:
-		tick, err := granularity(me.dir)
-		ev.Saw = uint64(tick)
+		needed, err := reserve(me.dir)
+		ev.Saw = uint64(needed)
 		return errnoOf(err)
 	case me.o.Reclaim == 1:
 		return errnoOf(me.reclaim())

@@ -272,6 +272,16 @@ type wholeSeconds struct{ engine.FS }
 
 func (wholeSeconds) Now() (time.Time, error) { return time.Now().Truncate(2 * time.Second), nil }
 
+// farAway is a filesystem whose clock takes long to be read.
+type farAway struct{ engine.FS }
+
+const oneWay = 80 * time.Millisecond
+
+func (f farAway) Now() (time.Time, error) {
+	time.Sleep(oneWay)
+	return f.FS.Now()
+}
+
 func TestLeasesFitTheFilesystemsClock(t *testing.T) {
 	dir := t.TempDir()
 	d, err := engine.OpenDir(dir)
@@ -284,6 +294,11 @@ func TestLeasesFitTheFilesystemsClock(t *testing.T) {
 	}
 	if g, err := granularity(d); err != nil || g != 0 {
 		t.Errorf("%s: %v, %v", filepath.Dir(dir), g, err)
+	}
+	for fs, want := range map[engine.FS]time.Duration{wholeSeconds{d}: coarse, farAway{d}: 2 * oneWay} {
+		if r, err := reserve(fs); err != nil || r < want {
+			t.Errorf("%T: %v, %v, want %v", fs, r, err, want)
+		}
 	}
 	if p := params(int64(10 * coarse)); p.Slack < coarse {
 		t.Errorf("of a TTL of %v the owner keeps %v in reserve", p.TTL, p.Slack)
