@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run compose.yaml and compose.local.yaml for real, in a User-mode Linux kernel that has NFS, on a machine that has
-# neither Docker nor NFS in its own kernel, and reaches no image registry. Needs root, and an hour or a little more.
+# neither Docker nor NFS in its own kernel, and reaches no image registry. Needs root, and an hour.
 #
 #   configs/compose-lab.sh DIR           # DIR: where everything is made; results and logs stay in DIR/out
 #   configs/compose-lab.sh DIR 'COMMAND' # run that in the guest instead, in the directory of compose.yaml
