@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -25,6 +26,7 @@ type ticker struct {
 	Tick      int64  // ns
 	Count     int64  // of ticks
 	At        int64  // when that began, on the clock of events
+	Unsure    int64  // how wrong At may be, ns
 	ID        int64  // of its last thread
 	MostID    int64  // beyond which ids begin again
 }
@@ -44,6 +46,21 @@ func (c *ticker) at(instant int64) int64 {
 	}
 	return c.Count + ticks
 }
+
+// begins is when it has a count.
+func (c *ticker) begins(count int64) int64 { return c.At + (count-c.Count)*c.Tick }
+
+// straysPPM is by how much a kernel's clock may be faster or slower than the clock of events: it is slewed by 500 ppm at
+// most (adjtimex(2)), and crystals differ by less than the rest.
+const straysPPM = 600
+
+// strays is how far the count may have strayed since it was read, or will have by then, ns.
+func (c *ticker) strays(instant int64) int64 {
+	return max(instant-c.At, c.At-instant) * straysPPM / 1e6
+}
+
+// stale says that the count has to be read again, as it is unsure by much of a tick, or will be soon.
+func (c *ticker) stale(now int64) bool { return c.strays(now) > c.Tick/10 || c.Unsure > c.Tick/4 }
 
 // tooFar says why two kernels cannot be made to look like one, or "".
 func (c *ticker) tooFar(o *ticker) string {
@@ -89,8 +106,8 @@ var cloneOps = []race.Op{
 	{Name: "clones:approach", Attempt: func(e *race.Env, _ *race.Event) unix.Errno {
 		return errnoIn(unix.Faccessat(e.Dir, ".", unix.W_OK|unix.X_OK, 0))
 	}},
-	{Name: "open-excl-alike", Attempt: createOnHeld(unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY), Observe: observeCreated},
-	{Name: "create-alike", Attempt: createOnHeld(unix.O_CREAT | unix.O_WRONLY), Observe: observeCreated},
+	{Name: exclAlike, Attempt: createOnHeld(unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY), Observe: observeOnHeld},
+	{Name: createAlike, Attempt: createOnHeld(unix.O_CREAT | unix.O_WRONLY), Observe: observeOnHeld},
 }
 
 // read looks at everything.
@@ -137,27 +154,42 @@ func errnoIn(err error) unix.Errno {
 	}
 }
 
-// readTicks reads the count over and over, at changing distances from the tick. A count that is read began before that: the
-// earliest beginning that a reading allows is nearest. The length of a tick is the resolution of the clocks that tick.
+// readTicks reads the count over and over, for some ticks. The length of a tick is the resolution of the clocks that tick.
 func (c *ticker) readTicks() unix.Errno {
 	var tick unix.Timespec
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
 		return errnoIn(err)
 	}
 	c.Tick = tick.Nano()
-	for i := range 24 {
+	var all []reading
+	for began, now := race.Now(), int64(0); len(all) < leastReadings || now < began+4*c.Tick; {
+		before := race.Now()
 		n, err := jiffies()
-		now := race.Now()
-		if err != nil {
+		if now = race.Now(); err != nil {
 			return c.estimate()
 		}
-		if i == 0 {
-			c.Count, c.At = n, now
-		}
-		c.At = min(c.At, now-(n-c.Count)*c.Tick)
-		race.Sleep(time.Duration(c.Tick) * 3 / 10)
+		all = append(all, reading{before, now, n})
 	}
+	c.fit(all)
 	return 0
+}
+
+const leastReadings = 24
+
+// A reading is a count, and when it was read: between two instants.
+type reading struct{ before, after, count int64 }
+
+// fit is what all readings allow: a count had begun when its reading was over, and the next one had not when it began. The
+// middle of what is left is nearest. Where nothing is left, a tick came late by what is missing.
+func (c *ticker) fit(all []reading) {
+	c.Count = all[0].count
+	earliest, latest := int64(math.MinInt64), int64(math.MaxInt64)
+	for _, r := range all {
+		passed := (r.count - c.Count) * c.Tick
+		earliest, latest = max(earliest, r.before-passed-c.Tick), min(latest, r.after-passed)
+	}
+	c.At = earliest + (latest-earliest)/2
+	c.Unsure = max(latest-earliest, earliest-latest)/2 + 1
 }
 
 // jiffies reads the kernel's count of ticks, which only root may.
@@ -194,6 +226,8 @@ type thread struct {
 	id   int
 	work chan func()
 	done chan struct{}
+
+	returned int64 // when its create did
 }
 
 // newThread takes one that nobody uses, or else makes one: then it has the next id.
@@ -227,6 +261,11 @@ func (t *thread) end() {
 // heldThread is the contender's thread that creates, from one order to the next.
 var heldThread *thread
 
+// holding is the order to hold a thread of an id, and how long that may take.
+func holding(id int64, d time.Duration) uint64 {
+	return uint64(id) | uint64(max(0, d.Milliseconds()))<<32
+}
+
 // hold ends thread after thread until one has the id wanted, and keeps that one. ESRCH says that the id was passed, and is
 // another's.
 func hold(e *race.Env) unix.Errno {
@@ -234,8 +273,9 @@ func hold(e *race.Env) unix.Errno {
 		heldThread.end()
 		heldThread = nil
 	}
-	wanted := int(e.Arg)
-	for last, n := wanted, 0; n < mostThreads; n++ {
+	wanted, until := int(uint32(e.Arg)), time.Now().Add(time.Duration(e.Arg>>32)*time.Millisecond)
+	last := int(tickerOf(e.Words(e.ID)).ID) // of the look
+	for range mostThreads {
 		t := newThread()
 		if t.id == wanted {
 			heldThread = t
@@ -244,6 +284,9 @@ func hold(e *race.Env) unix.Errno {
 		t.end()
 		if last < wanted && wanted < t.id {
 			return unix.ESRCH
+		}
+		if time.Now().After(until) {
+			return unix.ETIMEDOUT
 		}
 		last = t.id
 		e.Progress()
@@ -259,20 +302,31 @@ func createOnHeld(flags int) func(*race.Env, *race.Event) unix.Errno {
 		}
 		ev.Saw = uint64(heldThread.id)
 		heldThread.do(func() {
-			sleepUntil(int64(e.Arg))
+			sleepUntil(int64(e.Arg), e.Progress)
 			ev.Invoke = race.Now()
 			e.Fd, errno = race.Open(e.Dir, e.Name(), flags, e.Mark())
+			heldThread.returned = race.Now()
 		})
 		return errno
 	}
 }
 
-// sleepUntil spins in the end, as a sleep may end late.
-func sleepUntil(at int64) {
-	const spin = 300 * time.Microsecond
-	if left := time.Duration(at-race.Now()) - spin; left > 0 {
-		race.Sleep(left)
+// observeOnHeld leaves out how long the thread took to hand over what it did.
+func observeOnHeld(e *race.Env, ev *race.Event) {
+	if heldThread != nil {
+		ev.Return = heldThread.returned
+	}
+	observeCreated(e, ev)
+}
+
+// sleepUntil spins in the end, as a sleep may end late. Nobody hangs who waits for that instant.
+func sleepUntil(at int64, progress func()) {
+	const spin, slice = 300 * time.Microsecond, 200 * time.Millisecond
+	for left := time.Duration(at-race.Now()) - spin; left > 0; left = time.Duration(at-race.Now()) - spin {
+		progress()
+		race.Sleep(min(left, slice))
 	}
 	for race.Now() < at {
 	}
+	progress()
 }

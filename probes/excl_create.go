@@ -33,11 +33,14 @@ var exclCreate = Probe{
 	Run: func(ctx context.Context, b *Bench, f *result.Finding) {
 		c := contest{
 			op: "open-excl", control: "stat-then-create", overwrite: "open-truncate", named: true,
-			lost: []unix.Errno{unix.EEXIST}, refusals: []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EINVAL},
+			lost: []unix.Errno{unix.EEXIST}, refusals: exclRefusals,
 		}
 		c.run(ctx, b, f)
 	},
 }
+
+// exclRefusals are what everybody is told where exclusive create does not exist.
+var exclRefusals = []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP, unix.EINVAL}
 
 //go:nosplit
 func openExcl(e *race.Env, _ *race.Event) (errno unix.Errno) {
