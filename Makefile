@@ -59,13 +59,13 @@ workloads: build ## the workloads that are about speed and size, in /tmp and /de
 soak: build ## many surveys of good filesystems: no false alarm may come out
 	go test -run '^TestNoFalseAlarm$$' -timeout 120m -v ./bench -soak
 
-lab: build ## make every filesystem that can be made here and survey it; needs root
+lab: build ## make every filesystem that can be made here and survey it; two hours on two CPUs, needs root
 	./bin/claimbench lab run
 
 lab-quick: build ## the same for a selection, in a few minutes
 	./bin/claimbench lab run --quick
 
-lab-leftovers: build ## 50 runs of the lab, ten of them interrupted or killed: nothing may be left behind; ten minutes, root
+lab-leftovers: build ## 50 runs of the lab, ten of them interrupted or killed: nothing may be left behind; some minutes, root
 	go test -run '^(TestWhatIsLeftBehindIsFound|TestRunsLeaveNothingBehind)$$' -timeout 60m -v ./internal/lab -leftovers 50
 
 clean:
