@@ -111,7 +111,8 @@ func (f *Fleet) errand(ctx context.Context, h *host, e *errand) (answer, error) 
 const (
 	firstPings = 40
 	pingEvery  = 250 * time.Millisecond
-	silence    = 20 * time.Second        // without an answer, and the host is lost; so long words may be on their way, too
+	silence    = 12 * time.Second        // without an answer, and the host is lost
+	wordsWait  = 8 * time.Second         // for words that are on their way
 	pingWait   = silence                 // a late answer is a sign of life, too
 	patience   = silence + 2*time.Second // who waits for a lost host hears first that it is
 	mostWait   = 30 * time.Minute        // for an answer: longer than anything that a contender does at once

@@ -323,7 +323,7 @@ func (m *member) attend(ctx context.Context, w welcome, d *desk) error {
 			m.reply(msg, answer{Failure: failureOf(fmt.Errorf("order: %w", err))})
 			return
 		}
-		if !m.words.wait(o.Seen, silence) {
+		if !m.words.wait(o.Seen, wordsWait) {
 			m.reply(msg, answer{Failure: failureOf(errors.New("words that an order rests on never came"))})
 			return
 		}
