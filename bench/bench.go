@@ -215,14 +215,14 @@ func (b *bencher) carriedOut(who int) error {
 func (b *bencher) leave() error {
 	b.ctx = context.WithoutCancel(b.ctx)
 	all := b.Line.Contenders()
-	err := b.each(all, func(int) order { return order{Leave: 1} })
-	var hung *race.HungError
-	if err != nil && !errors.As(err, &hung) { // one is gone, with its host perhaps: what the others hold open must not stay
-		for i := range all {
+	if err := b.each(all, func(int) order { return order{Leave: 1} }); err != nil {
+		var hung *race.HungError
+		if errors.As(err, &hung) {
+			return err
+		}
+		for i := range all { // one is gone, with its host perhaps: what the others hold open must not stay
 			_ = b.alone(i, order{Leave: 1})
 		}
-	}
-	if err != nil {
 		return err
 	}
 	for left := b.dirs; len(left) > 0; {

@@ -3,6 +3,7 @@ package probes
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/claimbench/claimbench/internal/facts"
 	"github.com/claimbench/claimbench/internal/race"
 )
 
@@ -113,7 +115,7 @@ var cloneOps = []race.Op{
 // read looks at everything.
 func (c *ticker) read() unix.Errno {
 	*c = ticker{}
-	if ns, err := os.Readlink("/proc/self/ns/pid"); err == nil && ns == initialPIDs {
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err == nil && ns == facts.InitialPIDNamespace {
 		c.Initial = 1
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -136,22 +138,16 @@ func (c *ticker) read() unix.Errno {
 	return c.readTicks()
 }
 
-// initialPIDs is the initial pid namespace: PROC_PID_INIT_INO in include/linux/proc_ns.h.
-const initialPIDs = "pid:[4026531836]"
-
+// errnoIn is EIO for an error that carries no errno.
 func errnoIn(err error) unix.Errno {
-	for {
-		switch e := err.(type) {
-		case nil:
-			return 0
-		case unix.Errno:
-			return e
-		case interface{ Unwrap() error }:
-			err = e.Unwrap()
-		default:
-			return unix.EIO
-		}
+	var errno unix.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &errno):
+		return errno
 	}
+	return unix.EIO
 }
 
 // readTicks reads the count over and over, for some ticks. The length of a tick is the resolution of the clocks that tick.

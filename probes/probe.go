@@ -35,6 +35,11 @@ type Probe struct {
 	Run func(context.Context, *Bench, *result.Finding)
 }
 
+// Suits says that the probe is run on a target of that scope without being named.
+func (p *Probe) Suits(scope result.Scope, disposable bool) bool {
+	return (disposable || !p.Disposable) && (scope == result.ScopeHost || !p.Hosts)
+}
+
 // All is every probe, in the order of tables and documentation.
 var All = []Probe{
 	exclCreate,

@@ -26,8 +26,8 @@ var engines = []engine{
 	{"docker", []string{"/.dockerenv"}, ""},                                                              // moby, daemon/initlayer
 }
 
-// initialPIDNamespace is PROC_PID_INIT_INO, 0xEFFFFFFC.
-const initialPIDNamespace = "pid:[4026531836]"
+// InitialPIDNamespace is the kernel's own, by whose thread ids it goes: PROC_PID_INIT_INO, 0xEFFFFFFC.
+const InitialPIDNamespace = "pid:[4026531836]"
 
 // initialNamespaces are those that the kernel boots with. Their inode numbers are fixed (include/linux/proc_ns.h,
 // since Linux 3.8; cgroup since 4.6).
@@ -35,7 +35,7 @@ var initialNamespaces = []string{
 	"ipc:[4026531839]",
 	"uts:[4026531838]",
 	"user:[4026531837]",
-	initialPIDNamespace,
+	InitialPIDNamespace,
 	"cgroup:[4026531835]",
 }
 

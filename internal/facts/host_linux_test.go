@@ -196,15 +196,15 @@ func TestContainerSigns(t *testing.T) {
 		signs containerSigns
 		want  string
 	}{
-		{"plain host", containerSigns{namespaces: initial, pid: initialPIDNamespace, rootType: "ext4"}, ""},
-		{"virtual machine made from an image", containerSigns{marks: []string{"docker"}, namespaces: initial, pid: initialPIDNamespace, rootType: "ext4"}, ""},
+		{"plain host", containerSigns{namespaces: initial, pid: InitialPIDNamespace, rootType: "ext4"}, ""},
+		{"virtual machine made from an image", containerSigns{marks: []string{"docker"}, namespaces: initial, pid: InitialPIDNamespace, rootType: "ext4"}, ""},
 		{"nothing readable", containerSigns{namespaces: []string{"", "", ""}}, ""},
 		{"docker", containerSigns{marks: []string{"docker"}, namespaces: own, pid: "pid:[4026532001]", rootType: "overlay"}, "docker"},
-		{"docker --pid=host --uts=host --ipc=host", containerSigns{marks: []string{"docker"}, namespaces: initial, pid: initialPIDNamespace, rootType: "overlay"}, "docker"},
+		{"docker --pid=host --uts=host --ipc=host", containerSigns{marks: []string{"docker"}, namespaces: initial, pid: InitialPIDNamespace, rootType: "overlay"}, "docker"},
 		{"pod made by docker", containerSigns{marks: []string{"kubernetes", "docker"}, namespaces: own, pid: "pid:[4026532001]"}, "kubernetes"},
 		{"system container", containerSigns{manager: "lxc", marks: []string{"docker"}, namespaces: own}, "lxc"},
 		{"unmarked", containerSigns{namespaces: own, pid: "pid:[4026532001]"}, "other"},
-		{"own host name alone", containerSigns{namespaces: own, pid: initialPIDNamespace, rootType: "ext4"}, ""},
+		{"own host name alone", containerSigns{namespaces: own, pid: InitialPIDNamespace, rootType: "ext4"}, ""},
 	} {
 		if got := containerFrom(tt.signs); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

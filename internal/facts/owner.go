@@ -60,7 +60,7 @@ func earlierBoot(o, self Owner) (bool, string) {
 		return false, "it ran under another boot id, and that it ran on this machine can't be shown: firmware or machine id is not readable"
 	case o.MachineID != self.MachineID:
 		return false, "it ran on another machine of the name " + o.Host
-	case o.PIDNamespace != initialPIDNamespace || self.PIDNamespace != initialPIDNamespace:
+	case o.PIDNamespace != InitialPIDNamespace || self.PIDNamespace != InitialPIDNamespace:
 		return false, "it ran under another boot id, and one of the two processes is in a container, whose ids are not those of a machine"
 	default:
 		return true, "this machine has been booted since"

@@ -181,7 +181,7 @@ func reusedID() (goneAnswer, error) {
 
 func TestGoneIsProvedOrRefused(t *testing.T) {
 	base := Owner{
-		Host: "h", BootID: "boot", MachineID: "machine", PIDNamespace: initialPIDNamespace,
+		Host: "h", BootID: "boot", MachineID: "machine", PIDNamespace: InitialPIDNamespace,
 		TimeNamespace: "time:[1]", PID: 42, StartTicks: 100,
 	}
 	with := func(change func(*Owner)) Owner { o := base; change(&o); return o }

@@ -116,7 +116,7 @@ func (s *surroundings) cache() string {
 
 // pids is about claims that are judged by whether their owner is alive. Namespaces hide processes, and each has a pid 1.
 func (s *surroundings) pids() string {
-	if s.pidNamespace == "" || s.pidNamespace == initialPIDNamespace {
+	if s.pidNamespace == "" || s.pidNamespace == InitialPIDNamespace {
 		return ""
 	}
 	return "this container has process numbers of its own: of a claim made by another, kill(pid, 0) and /proc say nothing, and the same number may be this one's own; use claims that expire"

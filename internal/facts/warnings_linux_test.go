@@ -54,7 +54,7 @@ func TestACacheIsKnownByItsTagOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{sub, link} {
-		got := Warnings(&result.Route{Path: path, Mount: dir}, &result.Host{PIDNamespace: initialPIDNamespace})
+		got := Warnings(&result.Route{Path: path, Mount: dir}, &result.Host{PIDNamespace: InitialPIDNamespace})
 		if !slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, "it has a CACHEDIR.TAG") }) {
 			t.Errorf("%s: %q", path, got)
 		}

@@ -54,7 +54,7 @@ func TestSurroundingsAreWarnedOf(t *testing.T) {
 		{"a name that ends alike", surroundings{path: "/home/u/my.cache/claims"}, ""},
 		{"a relative path", surroundings{path: "claims"}, ""},
 
-		{"a plain host", surroundings{path: "/srv", pidNamespace: initialPIDNamespace}, ""},
+		{"a plain host", surroundings{path: "/srv", pidNamespace: InitialPIDNamespace}, ""},
 		{"a container", surroundings{path: "/srv", pidNamespace: "pid:[4026532198]"}, "process numbers of its own"},
 	} {
 		got := c.s.warnings()

@@ -175,8 +175,7 @@ func (t *Target) due(f *result.File) (names []string) {
 	}
 	for _, p := range probes.All {
 		_, named := t.Expect[p.Name]
-		left := p.Disposable && !t.Disposable || p.Hosts && t.Scope != result.ScopeHost // out, unless it is named
-		if probed(f, p.Name) && (named || !left) {
+		if probed(f, p.Name) && (named || p.Suits(t.Scope, t.Disposable)) {
 			names = append(names, p.Name)
 		}
 	}

@@ -61,16 +61,16 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // under it keeps a processor busy.
 func (n *nodes) happen(ctx context.Context, f Fault, fail context.CancelCauseFunc) error {
 	last := n.s.Target.UML.Hosts
-	switch f.Kind {
-	case "death":
+	switch {
+	case f.within():
+		return n.order(ctx, f)
+	case f.Kind == "death":
 		n.ending.Lock()
 		defer n.ending.Unlock()
 		n.kill(last)
 		return nil
-	case "reboot":
+	case f.Kind == "reboot":
 		return n.reboot(ctx, f, fail)
-	case "restart", "lost-reply", "full":
-		return n.order(ctx, f)
 	}
 	if err := n.s.run(ctx, n.s.onBridges("ip", "link", "set", tap(last), "nomaster")); err != nil {
 		return err
@@ -87,10 +87,9 @@ func (n *nodes) order(ctx context.Context, f Fault) error {
 		return err
 	}
 	for sleep(ctx, 20*time.Millisecond) {
-		if _, err := os.Stat(order); !errors.Is(err, os.ErrNotExist) {
-			continue
+		if _, err := os.Stat(order); errors.Is(err, os.ErrNotExist) {
+			return nil
 		}
-		return nil
 	}
 	return ctx.Err()
 }

@@ -253,6 +253,19 @@ func TestCleanRemovesKernelsAndTheirNetwork(t *testing.T) {
 	nothingIsLeft(t, s, pids)
 }
 
+// endsWell ends a survey that is under way, and takes everything down.
+func endsWell(t *testing.T, s *Stand, over <-chan error, pids []int) {
+	t.Helper()
+	write(t, filepath.Join(s.Dir, "enough"))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if err := s.TakeDown(); err != nil {
+		t.Error(err)
+	}
+	nothingIsLeft(t, s, pids)
+}
+
 func TestADeathOnPurposeDoesNotEndTheSurvey(t *testing.T) {
 	s := kernels(t, "death 10ms")
 	over := survey(t.Context(), s)
@@ -268,14 +281,7 @@ func TestADeathOnPurposeDoesNotEndTheSurvey(t *testing.T) {
 	if !alive(pids[0]) || !alive(pids[1]) {
 		t.Error("others have died with it")
 	}
-	write(t, filepath.Join(s.Dir, "enough"))
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
-	if err := s.TakeDown(); err != nil {
-		t.Error(err)
-	}
-	nothingIsLeft(t, s, pids)
+	endsWell(t, s, over, pids)
 }
 
 func TestAServerRebootsWhileItsClientsLive(t *testing.T) {
@@ -286,14 +292,7 @@ func TestAServerRebootsWhileItsClientsLive(t *testing.T) {
 	if alive(pids[0]) || !alive(pids[1]) || !alive(pids[2]) {
 		t.Error("not the server alone was ended")
 	}
-	write(t, filepath.Join(s.Dir, "enough"))
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
-	if err := s.TakeDown(); err != nil {
-		t.Error(err)
-	}
-	nothingIsLeft(t, s, append(pids, again))
+	endsWell(t, s, over, append(pids, again))
 }
 
 func TestTheServerIsAskedForTheFaultsWithinIt(t *testing.T) {
@@ -309,14 +308,7 @@ func TestTheServerIsAskedForTheFaultsWithinIt(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	write(t, filepath.Join(s.Dir, "enough"))
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
-	if err := s.TakeDown(); err != nil {
-		t.Error(err)
-	}
-	nothingIsLeft(t, s, pids)
+	endsWell(t, s, over, pids)
 }
 
 func TestAHostThatIsLostUnaskedFailsTheRun(t *testing.T) {

@@ -14,9 +14,8 @@ func (o *Options) chosen(t *result.Target) []probes.Probe {
 		return nil
 	}
 	if len(o.Config.Probes) == 0 {
-		return slices.DeleteFunc(slices.Clone(probes.All), func(p probes.Probe) bool {
-			return p.Disposable && !o.disposable(t) || p.Hosts && t.Scope != result.ScopeHost
-		})
+		disposable := o.disposable(t)
+		return slices.DeleteFunc(slices.Clone(probes.All), func(p probes.Probe) bool { return !p.Suits(t.Scope, disposable) })
 	}
 	var chosen []probes.Probe
 	for _, p := range probes.All {
