@@ -120,7 +120,7 @@ func (p *twins) onHandle(t *rapid.T, verb Verb) {
 	ops := map[string]Op{}
 	for who, open := range p.open {
 		for _, h := range open {
-			if slices.Contains(handleVerbs[h.by], verb) {
+			if slices.Contains(handleVerbs[h.by], verb) && (verb != Sync || p.syncs(h)) {
 				name := fmt.Sprintf("%s%d", letter(who), h.slot)
 				fit, ops[name] = append(fit, name), Op{Verb: verb, Handle: h.slot}
 			}

@@ -41,6 +41,8 @@ type twins struct {
 type opened struct {
 	slot uint8
 	by   Verb
+	dir  uint16 // the directory of the name it was opened by
+	was  uint32 // that directory's node
 }
 
 // newTwins makes the real directory in what the routes lead to, one for each contender.
@@ -104,8 +106,17 @@ func (p *twins) do(t *rapid.T, who int, op Op) {
 	case op.Verb == Close:
 		p.open[who] = slices.DeleteFunc(p.open[who], func(h opened) bool { return h.slot == op.Handle })
 	case got.Handle != 0:
-		p.open[who] = append(p.open[who], opened{got.Handle, op.Verb})
+		dir := p.w.path(filepath.Dir(p.w.paths[op.Path].text))
+		s, _ := p.model.find(dir)
+		p.open[who] = append(p.open[who], opened{got.Handle, op.Verb, dir, s.id})
 	}
+}
+
+// syncs says whether a sync of what is open goes alike. The real one syncs the directory of the name as well, by name,
+// and says ENOENT where that has moved; the model keeps no names of what is open.
+func (p *twins) syncs(h opened) bool {
+	s, errno := p.model.find(h.dir)
+	return errno == 0 && s.there() && s.id == h.was
 }
 
 func (p *twins) words(who int, op Op) string {
