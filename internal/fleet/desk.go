@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 
 	"github.com/claimbench/claimbench/internal/race"
@@ -22,6 +23,7 @@ type desk struct {
 	ops  map[string]*race.Op
 	tell func(patches []byte) // what others are to read at once
 
+	orders  *nats.Subscription
 	arrived func(arrival) // tells the coordinator
 	ahead   int64         // by how much this kernel's clock is pretended to be ahead, ns
 

@@ -66,15 +66,17 @@ func (d *field) homes(n int) []string {
 	return ids
 }
 
-// start starts the contenders on their hosts.
+// start starts the contenders on the hosts that are there, in the place of any that are.
 func (d *field) start(ctx context.Context) error {
 	n := d.cfg.Contenders
+	d.routes = d.f.routes()
+	d.words.forget()
 	d.who, d.left, d.failed, d.fits = make([]race.Identity, n), make([]int, n), make([]error, n), make([]fit, n)
 	for i := range n {
 		d.setClock(i)
 	}
 	homes := d.homes(n)
-	return d.f.each(d.f.hosts, func(h *host) error {
+	return d.f.each(d.f.living(), func(h *host) error {
 		e := errand{Do: doStart, Homes: homes, HangAfter: int64(d.cfg.HangAfter), Seed: d.cfg.Seed}
 		for i := range n {
 			if r := d.routes[d.Route(i)]; r.host == h {
@@ -156,7 +158,7 @@ func (d *field) giveUp(ctx context.Context, who []int) {
 	bound, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
 	// A host that does not hear this is lost soon, and then nobody waits for it.
-	_ = d.f.each(d.f.hosts, func(h *host) error {
+	_ = d.f.each(d.f.living(), func(h *host) error {
 		there := slices.DeleteFunc(slices.Clone(who), func(i int) bool { return d.host(i) != h })
 		_, err := d.f.errand(bound, h, &errand{Do: doCancel, Contenders: there, Heats: d.number})
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -191,7 +192,8 @@ func whenTheyRace(t *testing.T, dir string, do func()) {
 	ctx := t.Context()
 	go func() {
 		for pause(ctx, 20*time.Millisecond) == nil {
-			if there, _ := filepath.Glob(filepath.Join(dir, dirPrefix+"*", "*", "*")); len(there) > 0 {
+			there, _ := filepath.Glob(filepath.Join(dir, dirPrefix+"*", "*", "*"))
+			if slices.ContainsFunc(there, func(p string) bool { return filepath.Base(filepath.Dir(p)) != vigilDir }) {
 				do()
 				return
 			}
@@ -308,6 +310,7 @@ func TestAnAttemptAfterAnotherIsLaterOnAnyClock(t *testing.T) {
 func TestAHostThatIsKilledEndsTheSurvey(t *testing.T) {
 	f, hosts, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
 	defer f.Close()
+	f.askFor = time.Second
 	c := settings(t, "excl-create", "mkdir")
 	c.Rounds, c.ProbeTime = 1<<30, 20*time.Second
 	whenTheyRace(t, dir, func() { hosts[1].Process.Kill() })
@@ -325,9 +328,48 @@ func TestAHostThatIsKilledEndsTheSurvey(t *testing.T) {
 	nothingLeft(t, dir)
 }
 
+// Of three hosts one is killed. The kernel, which lives, has its locks free at once, and its claims expire. The others are
+// given each, one of them, and survey on.
+func TestTheSurveyGoesOnWithoutAHostThatIsKilled(t *testing.T) {
+	f, hosts, dir := together(t, part{Name: "alpha"}, part{Name: "beta"}, part{Name: "gamma"})
+	defer f.Close()
+	c := settings(t, "excl-create", "mkdir")
+	c.Rounds, c.ProbeTime = 400, 3*time.Second
+	whenTheyRace(t, dir, func() { hosts[0].Process.Kill() })
+	file, err := surveyed(t, f, c)
+	if err != nil || len(file.Targets) != 1 || len(file.Targets[0].Findings) != 2 {
+		t.Fatalf("%v: %+v", err, file.Targets)
+	}
+	target, alpha := file.Targets[0], file.Hosts[0]
+	if first, second := target.Findings[0], target.Findings[1]; first.Verdict != result.Unproven || second.Verdict != result.Holds || second.Contested < 10 {
+		t.Errorf("%+v\n%+v", first, second)
+	}
+	if !strings.Contains(file.Incomplete, "alpha is lost") || !slices.ContainsFunc(target.Warnings, func(w string) bool { return strings.Contains(w, "from mkdir on the others are alone") }) {
+		t.Errorf("%q %q", file.Incomplete, target.Warnings)
+	}
+	if len(alpha.Held) != len(keptLocks)+len(keptClaims) {
+		t.Errorf("held: %+v", alpha.Held)
+	}
+	for _, h := range alpha.Held {
+		if lock := keptLocks[h.What] != nil; h.GivenS == 0 || lock != (h.GivenS < keptTTL.Seconds()/2) && h.What != "flock-held" {
+			t.Errorf("%+v", h)
+		}
+	}
+	if len(target.Bench) != len(keptClaims) {
+		t.Fatalf("%+v", target.Bench)
+	}
+	for _, r := range target.Bench {
+		if r.Trials != 1 || r.Executed != 1 || r.Violations() != 0 || r.Contenders != 2 || r.TakeoverMS == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	nothingLeft(t, dir)
+}
+
 func TestAHostThatHangsIsGivenUp(t *testing.T) {
 	f, hosts, dir := together(t, part{Name: "alpha"}, part{Name: "beta"})
 	defer f.Close()
+	f.askFor = time.Second
 	c := settings(t, "excl-create", "mkdir")
 	c.Rounds, c.ProbeTime = 1<<30, 30*time.Second
 	whenTheyRace(t, dir, func() { hosts[1].Process.Signal(unix.SIGSTOP) })

@@ -28,9 +28,10 @@ func (f *Fleet) Target() []string {
 	return names
 }
 
+// routes are those of the hosts that are not lost.
 func (f *Fleet) routes() []route {
 	var all []route
-	for _, h := range f.hosts {
+	for _, h := range f.living() {
 		for way := range h.hello.Routes {
 			all = append(all, route{h, way, h.name() + ":" + path.Clean(h.hello.Routes[way].Path)})
 		}
@@ -40,7 +41,7 @@ func (f *Fleet) routes() []route {
 
 // Start has the hosts start their contenders.
 func (f *Fleet) Start(ctx context.Context, cfg race.Config) (race.Field, error) {
-	d := &field{f: f, cfg: cfg, ops: opsOf(cfg.Ops, nil), routes: f.routes()}
+	d := &field{f: f, cfg: cfg, ops: opsOf(cfg.Ops, nil)}
 	d.words.publish = func(n news) {
 		// That it did not arrive is seen by the order that waits for it.
 		_ = f.point.nc.Publish(prefix+f.session+written, encode(n))
@@ -49,9 +50,23 @@ func (f *Fleet) Start(ctx context.Context, cfg race.Config) (race.Field, error) 
 	return d, d.start(ctx)
 }
 
-// Look is what the hosts said of themselves and their ways to the directory.
+// Regroup has the survey go on without the hosts that were lost, with new contenders on the ground that is there.
+func (f *Fleet) Regroup(ctx context.Context) error {
+	for {
+		if len(f.living()) < 2 {
+			return errors.New(f.Lost())
+		}
+		f.ground.routes = f.routes()
+		err := f.field.start(ctx)
+		if !slices.ContainsFunc(f.ground.routes, func(r route) bool { return r.host.lost() != nil }) {
+			return err
+		}
+	}
+}
+
+// Look is what the hosts that are there said of themselves and their ways to the directory.
 func (f *Fleet) Look() (routes []result.Route, hosts []result.Host, warnings []string) {
-	for _, h := range f.hosts {
+	for _, h := range f.living() {
 		host := h.hello.Host
 		host.Name = h.name()
 		hosts = append(hosts, host)
@@ -81,7 +96,7 @@ func (f *Fleet) Joined() []result.Joined {
 		j.TripUS = float64(h.trip) / 1e3
 		h.mu.Unlock()
 		if err := h.lost(); err != nil {
-			j.Lost = err.Error()
+			j.Lost, j.Held = err.Error(), h.held
 		}
 		all = append(all, j)
 	}
@@ -103,6 +118,7 @@ func (f *Fleet) Lost() string {
 // returns it.
 func (f *Fleet) Make(ctx context.Context) (survey.Site, []string, error) {
 	w := &ground{f: f, nonce: survey.NewNonce(), routes: f.routes()}
+	f.ground = w
 	a, err := f.errand(ctx, w.routes[0].host, &errand{Do: doTidy, Way: w.routes[0].way})
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +156,7 @@ func (w *ground) under(sub string) []string {
 // SameEverywhere proves that every route reaches the directory: the manifest that was written over the first is read
 // over the others.
 func (w *ground) SameEverywhere(ctx context.Context, patience time.Duration) error {
-	return w.f.each(w.f.hosts, func(h *host) error {
+	err := w.f.each(w.f.living(), func(h *host) error {
 		for i := range w.routes {
 			if r := &w.routes[i]; r.host == h {
 				if err := w.seen(ctx, r, patience); err != nil {
@@ -150,6 +166,10 @@ func (w *ground) SameEverywhere(ctx context.Context, patience time.Duration) err
 		}
 		return nil
 	})
+	if err == nil {
+		w.keepVigil(ctx)
+	}
+	return err
 }
 
 func (w *ground) seen(ctx context.Context, r *route, patience time.Duration) error {

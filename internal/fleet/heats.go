@@ -70,7 +70,7 @@ func (d *field) Trial(ctx context.Context, op string, contenders int, arg uint64
 // slowest is the longest of the hosts' shortest round trips.
 func (d *field) slowest() time.Duration {
 	most := time.Duration(0)
-	for _, h := range d.f.hosts {
+	for _, h := range d.f.living() {
 		h.mu.Lock()
 		most = max(most, h.trip)
 		h.mu.Unlock()
@@ -177,7 +177,7 @@ func (c *contest) clocks() []*race.Clock {
 
 // stepped says of each contender whether its clock is no longer the one that it went by: its host was suspended, say.
 func (c *contest) stepped(until int64) []bool {
-	_ = c.f.each(c.f.hosts, c.f.ping) // a host that does not answer is lost elsewhere, and has no rounds to count
+	_ = c.f.each(c.f.living(), c.f.ping) // a host that does not answer is lost elsewhere, and has no rounds to count
 	moved, fresh := make([]bool, len(c.who)), map[*kernel]fit{}
 	for i := range moved {
 		k := c.host(i).kernel

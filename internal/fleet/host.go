@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
 )
 
 // A host is a joined host as the coordinator knows it.
@@ -23,6 +24,13 @@ type host struct {
 	alive  context.Context // ends, with a LostError as its cause, when the host is lost
 	lose   context.CancelCauseFunc
 	kernel *kernel
+
+	seen atomic.Int64 // when the last sign of it came, by the coordinator's clock
+
+	holds   []string      // from the beginning of the survey
+	watched chan struct{} // closed when nobody watches it any more; what follows is there then
+	asks    []asked
+	held    []result.Held
 
 	mu    sync.Mutex
 	trip  time.Duration // of the shortest ping; 0 before the first
@@ -218,6 +226,7 @@ func (f *Fleet) ping(h *host) error {
 	if err := decode(msg.Data, &p); err != nil {
 		return err
 	}
+	h.seen.Store(back)
 	h.kernel.add(sample{sent, back, p.At})
 	h.mu.Lock()
 	defer h.mu.Unlock()

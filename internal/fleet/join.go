@@ -110,6 +110,7 @@ type member struct {
 	over   chan error   // why it ends; nil when it was told to
 
 	orphaned bool // it ended since the coordinator is gone
+	keeper   *keeper
 
 	mu    sync.Mutex
 	desks map[int]*desk
@@ -320,6 +321,7 @@ func (m *member) close() error {
 	for _, d := range desks {
 		err = errors.Join(err, d.close())
 	}
+	m.release()
 	if m.orphaned {
 		for nonce := range made {
 			err = errors.Join(err, m.abandon(nonce))
@@ -329,6 +331,33 @@ func (m *member) close() error {
 		err = errors.Join(err, s.root.Close())
 	}
 	return err
+}
+
+// keep has this host hold something, and let go of what it held before.
+func (m *member) keep(s *site, dir, host string) []string {
+	m.release()
+	k, held := s.keep(dir, host)
+	m.mu.Lock()
+	leaving := m.desks == nil
+	if !leaving {
+		m.keeper = k
+	}
+	m.mu.Unlock()
+	if leaving {
+		k.release()
+	}
+	return held
+}
+
+// release lets go of what this host keeps.
+func (m *member) release() {
+	m.mu.Lock()
+	k := m.keeper
+	m.keeper = nil
+	m.mu.Unlock()
+	if k != nil {
+		k.release()
+	}
 }
 
 // abandon removes a work directory, whoever of the hosts comes first.

@@ -90,6 +90,13 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 				return
 			}
 			a := answer{}
+			if e.Do == doAsk { // beside the survey, which goes on
+				go func() {
+					a.Failure = failureOf(m.run(ctx, w, &e, &a))
+					m.reply(msg, a)
+				}()
+				return
+			}
 			a.Failure = failureOf(m.run(ctx, w, &e, &a))
 			m.reply(msg, a)
 			if e.Do == doLeave {
@@ -184,7 +191,7 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	}
 	s := m.sites[e.Way]
 	switch e.Do {
-	case doSub, doClear, doRemove:
+	case doSub, doClear, doRemove, doKeep, doAsk:
 		if !m.has(e.Nonce) { // as if it were not there: who removes it over every way objects to nothing else
 			return &os.PathError{Op: e.Do, Path: dirPrefix + e.Nonce, Err: unix.ENOENT}
 		}
@@ -213,6 +220,20 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 			return err
 		}
 		m.mine(e.Nonce, false)
+	case doKeep:
+		dir, err := keptIn(e)
+		if err == nil {
+			a.Held = m.keep(s, dir, e.Name)
+		}
+		return err
+	case doAsk:
+		dir, err := keptIn(e)
+		if err == nil {
+			a.Won, a.Over, err = s.ask(dir, e.Name, e.What)
+		}
+		return err
+	case doRelease:
+		m.release()
 	case doTidy:
 		a.Notes = survey.RemoveLeftOvers(s.path)
 	case doCancel:
@@ -254,6 +275,9 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 	m.mu.Lock()
 	m.homes = e.Homes
 	m.mu.Unlock()
+	if err := m.dismiss(); err != nil {
+		return err
+	}
 	// Each desk waits for its contender in a system call. The runtime gives the processor of such a call to other
 	// goroutines only after up to 10 ms; with one to spare for each nobody waits for that.
 	runtime.GOMAXPROCS(runtime.NumCPU() + len(e.Contenders) + 1)
@@ -281,6 +305,18 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 		a.Whos = append(a.Whos, line.Contender(who))
 	}
 	return m.nc.FlushTimeout(5 * time.Second)
+}
+
+// dismiss ends the contenders that are there.
+func (m *member) dismiss() (err error) {
+	for _, d := range m.all() {
+		unsubscribe(d.orders)
+		m.mu.Lock()
+		delete(m.desks, d.who)
+		m.mu.Unlock()
+		err = errors.Join(err, d.close())
+	}
+	return err
 }
 
 // errLeaving is what a host says whose part is over, and that is about to end its contenders.
@@ -316,8 +352,8 @@ func (m *member) desk(who int) *desk {
 }
 
 // attend carries out the orders for one contender.
-func (m *member) attend(ctx context.Context, w welcome, d *desk) error {
-	_, err := m.nc.Subscribe(contenderAt(w.Session, m.id, d.who), func(msg *nats.Msg) {
+func (m *member) attend(ctx context.Context, w welcome, d *desk) (err error) {
+	d.orders, err = m.nc.Subscribe(contenderAt(w.Session, m.id, d.who), func(msg *nats.Msg) {
 		var o order
 		if err := decode(msg.Data, &o); err != nil {
 			m.reply(msg, answer{Failure: failureOf(fmt.Errorf("order: %w", err))})

@@ -18,7 +18,7 @@ import (
 )
 
 // Protocol is the version of the messages: hosts whose major version, the part before the dot, differs cannot meet.
-const Protocol = "1.0"
+const Protocol = "1.1"
 
 // The subjects. At first only the name of the meeting is known to both sides, and after the welcome the session is; what
 // one host says or hears ends in that host's id, or has it before its last word, so that a server can tell whose it is.
@@ -96,19 +96,24 @@ type errand struct {
 	Nonce      string   `json:"nonce,omitzero"`
 	Heats      int64    `json:"heats,omitzero"` // those that began by this round are over: cancel
 	Sub        string   `json:"sub,omitzero"`
+	Name       string   `json:"name,omitzero"` // of the host whose things are meant: keep, ask
+	What       string   `json:"what,omitzero"` // ask
 }
 
 // The errands of a host.
 const (
-	doStart  = "start"  // contenders
-	doMake   = "make"   // the work directory
-	doSee    = "see"    // whether it is there
-	doSub    = "sub"    // make a directory in it
-	doClear  = "clear"  // remove that
-	doRemove = "remove" // remove the work directory
-	doTidy   = "tidy"   // remove what surveys that were killed have left
-	doCancel = "cancel" // what the contenders named are waited for
-	doLeave  = "leave"  // the survey is over
+	doStart   = "start"   // contenders, in the place of those that are there
+	doMake    = "make"    // the work directory
+	doSee     = "see"     // whether it is there
+	doSub     = "sub"     // make a directory in it
+	doClear   = "clear"   // remove that
+	doRemove  = "remove"  // remove the work directory
+	doTidy    = "tidy"    // remove what surveys that were killed have left
+	doCancel  = "cancel"  // what the contenders named are waited for
+	doKeep    = "keep"    // locks and claims, until they are to be released
+	doRelease = "release" // them
+	doAsk     = "ask"     // for what another host keeps
+	doLeave   = "leave"   // the survey is over
 )
 
 // An order is what a contender is asked to do: a method of race.Line.
@@ -180,6 +185,9 @@ type answer struct {
 	Whos    []race.Identity `json:"whos,omitzero"`
 	Seen    bool            `json:"seen,omitzero"`
 	Notes   []string        `json:"notes,omitzero"`
+	Held    []string        `json:"held,omitzero"` // what a host keeps
+	Won     bool            `json:"won,omitzero"`
+	Over    bool            `json:"over,omitzero"` // it was given to somebody by now
 }
 
 // mostBytes is more than any message of ours has.

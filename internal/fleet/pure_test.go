@@ -2,12 +2,16 @@ package fleet
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/claimbench/claimbench/internal/race"
+	"github.com/claimbench/claimbench/internal/result"
 )
 
 func TestWherePutsEverythingBelow(t *testing.T) {
@@ -202,5 +206,57 @@ func TestALongWayDoesNotShortenTheLead(t *testing.T) {
 	p.after(&report{rounds: 10, took: time.Second, late: 5, wins: []int{5, 5}}, mostRounds)
 	if p.lead < before {
 		t.Errorf("starts come too late, and are announced %v ahead instead of %v", time.Duration(p.lead), time.Duration(before))
+	}
+}
+
+func TestAClaimOfALostHostIsInheritedOnce(t *testing.T) {
+	no := func(by string, at int64) asked {
+		return asked{what: "generations", by: by, invoke: at, until: at + 1e6}
+	}
+	won := func(by string, at int64) asked {
+		a := no(by, at)
+		a.won, a.over = true, true
+		return a
+	}
+	over := func(by string, at int64) asked { a := no(by, at); a.over = true; return a }
+	failed := func(by string, at int64) asked { a := no(by, at); a.err = errors.New("no answer"); return a }
+	for _, c := range []struct {
+		name                                       string
+		asks                                       []asked
+		trials, void, executed, duplicates, missed int
+	}{
+		{"one", []asked{no("a", 1e9), won("b", 2e9), over("a", 3e9)}, 1, 0, 1, 0, 0},
+		{"two", []asked{won("a", 1e9), won("b", 1e9)}, 1, 0, 2, 1, 0},
+		{"nobody", []asked{no("a", 1e9), no("b", 90e9)}, 1, 0, 0, 0, 1},
+		{"no answer", []asked{no("a", 1e9), failed("b", 2e9)}, 0, 1, 0, 0, 0},
+		{"an answer that was lost", []asked{failed("a", 1e9), over("b", 2e9)}, 0, 1, 0, 0, 0},
+		{"nobody asked", nil, 0, 1, 0, 0, 0},
+	} {
+		rows := inherited([]estate{{holds: []string{"flock", "generations"}, asks: c.asks}})
+		if len(rows) != 1 {
+			t.Fatalf("%s: %+v", c.name, rows)
+		}
+		if r := rows[0]; r.Trials != c.trials || r.Void != c.void || r.Executed != c.executed || r.Duplicates != c.duplicates || r.Missed != c.missed {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+	twice := inherited([]estate{
+		{holds: []string{"generations"}, sign: 1e9, asks: []asked{no("a", 2e9), won("a", 3e9)}},
+		{holds: []string{"generations"}, sign: 5e9, asks: []asked{won("b", 9e9)}},
+	})
+	if r := twice[0]; r.Trials != 2 || r.Expected != 2 || r.Executed != 2 || r.Duplicates != 0 || r.TakeoverMS.N != 2 || r.TakeoverMS.Max != 4001 {
+		t.Errorf("two hosts: %+v", r)
+	}
+}
+
+func TestHowLongWhatALostHostHeldIsRefused(t *testing.T) {
+	e := estate{holds: []string{"flock", "ofd-lock", "posix-lock"}, sign: 1e9, asks: []asked{
+		{what: "flock", invoke: 2e9, until: 3e9}, {what: "ofd-lock", invoke: 4e9, until: 5e9, won: true, over: true},
+		{what: "flock", invoke: 6e9, until: 7e9, err: errors.New("no answer")}, {what: "flock", invoke: 8e9, until: 9e9, won: true, over: true},
+		{what: "posix-lock", invoke: 31e9, until: 32e9},
+	}}
+	want := []result.Held{{What: "flock", RefusedS: 1, GivenS: 8}, {What: "ofd-lock", GivenS: 4}, {What: "posix-lock", RefusedS: 30}}
+	if diff := cmp.Diff(want, e.waits()); diff != "" {
+		t.Error(diff)
 	}
 }

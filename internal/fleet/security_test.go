@@ -260,6 +260,7 @@ func TestNothingOutsideTheDirectoryIsTouched(t *testing.T) {
 		{Do: doSub, Nonce: planted, Sub: "x"}, {Do: doSub, Nonce: planted, Sub: "../x"}, {Do: doSub, Nonce: planted, Sub: ""},
 		{Do: doClear, Nonce: planted, Sub: "precious"}, {Do: doClear, Nonce: planted, Sub: "."}, {Do: doClear, Nonce: "..", Sub: filepath.Base(outside)},
 		{Do: doRemove, Nonce: planted}, {Do: doRemove, Nonce: ""}, {Do: doRemove, Nonce: "../" + filepath.Base(outside)},
+		{Do: doKeep, Nonce: planted, Sub: "x", Name: "alpha"}, {Do: doAsk, Nonce: planted, Sub: "x", Name: "alpha", What: "flock"},
 		{Do: doSee, Nonce: planted, Way: 7}, {Do: "rm -rf /"}, {Do: doStart, Contenders: []int{-1}, Route: []int{9}, HangAfter: 1},
 	} {
 		if a, err := f.errand(ctx, h, &e); err == nil && !(e.Do == doSee && !a.Seen) {
@@ -274,6 +275,26 @@ func TestNothingOutsideTheDirectoryIsTouched(t *testing.T) {
 	for i, err := range []error{s.make(planted), s.sub(planted, "x"), s.clear(planted, "precious"), s.remove(planted)} {
 		if err == nil {
 			t.Errorf("%d: it was done, by a host that thinks it has seen the directory", i)
+		}
+	}
+	for _, e := range []errand{{Nonce: planted, Sub: "x", Name: "../precious"}, {Nonce: planted, Sub: "..", Name: "alpha"}, {Nonce: planted, Name: "alpha"}} {
+		if _, err := keptIn(&e); err == nil {
+			t.Errorf("%+v: something is kept there", e)
+		}
+	}
+	for _, protocol := range keptClaims { // as if another had made it
+		if err := os.Symlink(outside, filepath.Join(dir, protocol)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kept := range []string{dirPrefix + planted, "."} {
+		k, held := s.keep(kept, "precious")
+		k.release()
+		if kept != "." && len(held) > 0 || len(held) > len(keptLocks) {
+			t.Errorf("beyond a symlink: %v", held)
+		}
+		if _, _, err := s.ask(kept, "precious", "generations"); err == nil {
+			t.Errorf("a claim beyond a symlink was asked for")
 		}
 	}
 	d, err := f.Start(ctx, race.Config{Ops: survey.Ops(), Contenders: 2, HangAfter: 5 * time.Second, Seed: 1})
@@ -462,7 +483,7 @@ func TestNothingIsDoneInTheWorkDirectoryOfAnotherSurvey(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &member{desks: map[int]*desk{}, made: map[string]bool{}, sites: []*site{s}, orphaned: true}
-	for _, e := range []errand{{Do: doMake}, {Do: doSub, Sub: "x"}, {Do: doClear, Sub: "theirs"}, {Do: doRemove}} {
+	for _, e := range []errand{{Do: doMake}, {Do: doSub, Sub: "x"}, {Do: doClear, Sub: "theirs"}, {Do: doRemove}, {Do: doKeep, Sub: "theirs", Name: "x"}, {Do: doAsk, Sub: "theirs", Name: "x", What: "generations"}} {
 		e.Nonce = nonce
 		if err := m.run(t.Context(), welcome{}, &e, &answer{}); err == nil {
 			t.Errorf("%s: it was done", e.Do)

@@ -42,10 +42,12 @@ type Fleet struct {
 	refused  int // hosts
 	kernels  map[string]*kernel
 
-	mostWait time.Duration
+	mostWait, askFor time.Duration
 
 	field   *field
+	ground  *ground
 	starter starter
+	unwatch func() // ends the vigil, if there is one
 }
 
 // Serve opens the meeting point. The join line is for a person, or for whatever starts the hosts.
@@ -58,7 +60,7 @@ func Serve(s Serving) (*Fleet, error) {
 		return nil, err
 	}
 	timeNS, _ := os.Readlink("/proc/self/ns/time")
-	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), full: make(chan struct{}, 1), kernels: map[string]*kernel{}, mostWait: mostWait}
+	f := &Fleet{Serving: s, session: secret()[:16], self: machine(&self, timeNS), full: make(chan struct{}, 1), kernels: map[string]*kernel{}, mostWait: mostWait, askFor: askFor}
 	f.strays.log = s.Log
 	if f.point, err = f.Meeting.open(s.Log); err != nil {
 		return nil, err
@@ -213,6 +215,11 @@ func unique(name string, hosts []*host) string {
 	}
 }
 
+// living are the hosts that are not lost.
+func (f *Fleet) living() []*host {
+	return slices.DeleteFunc(slices.Clone(f.hosts), func(h *host) bool { return h.lost() != nil })
+}
+
 // begin counts the hosts. If they are all, or it is late, nobody comes or goes any more, and their order is not that in
 // which they came.
 func (f *Fleet) begin(late bool) (here int, begun bool) {
@@ -265,6 +272,9 @@ func (f *Fleet) Close() error {
 		_, err := f.errand(ctx, h, &errand{Do: doLeave})
 		return err // who is lost need not leave
 	})
+	if f.unwatch != nil {
+		f.unwatch()
+	}
 	var err error
 	if f.field != nil {
 		err = f.field.Close()

@@ -83,6 +83,16 @@ func (w *words) of(i int) []uint64 {
 	return w.here[i]
 }
 
+// forget is for new contenders, all of whose words are 0.
+func (w *words) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.here {
+		clear(w.here[i])
+		clear(w.told[i])
+	}
+}
+
 func (w *words) number() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -147,7 +147,25 @@ func joined(j *result.Joined, all bool) string {
 	if j.Lost != "" {
 		s += "; " + j.Lost
 	}
+	var waits []string
+	for _, h := range j.Held {
+		waits = append(waits, h.What+" "+wait(&h))
+	}
+	if len(waits) > 0 {
+		s += "; after the last sign of it, what it held was given to another: " + strings.Join(waits, ", ")
+	}
 	return s
+}
+
+func wait(h *result.Held) string {
+	switch {
+	case h.GivenS == 0:
+		return fmt.Sprintf("not within %.0f s", h.RefusedS)
+	case h.RefusedS == 0:
+		return fmt.Sprintf("within %.1f s", h.GivenS)
+	default: // asked for four times a second
+		return fmt.Sprintf("after %.1f s", h.GivenS)
+	}
 }
 
 func host(h *result.Host, all bool) string {

@@ -9,7 +9,7 @@ import (
 
 func TestTablesNamesWhatTheFilesHave(t *testing.T) {
 	known := Tables(load(t, "empty"))
-	if want := []string{"protocols", "promises", "bench", "forty", "storm", "takeover", "forced", "deaths", "stall", "unrelated", "scale", "peers"}; !slices.Equal(known, want) {
+	if want := []string{"protocols", "promises", "bench", "forty", "storm", "takeover", "forced", "deaths", "host-death", "stall", "unrelated", "scale", "peers"}; !slices.Equal(known, want) {
 		t.Errorf("%v, want %v", known, want)
 	}
 	if more := Tables(load(t, "bench-odd", "bench-odd")); len(more) != len(known)+1 || !strings.HasPrefix(more[len(known)], "work|load") {
@@ -52,7 +52,7 @@ func TestPlacesAreToldApart(t *testing.T) {
 }
 
 func TestBenchCSVHasOneRowPerBenchRow(t *testing.T) {
-	for table, want := range map[string]int{"storm": 11 + 11, "bench": 72 + 22, "protocols": 12 + 12, "promises": 8 + 6, "": 8 + 6} {
+	for table, want := range map[string]int{"storm": 11 + 11, "bench": 73 + 22, "protocols": 12 + 12, "promises": 8 + 6, "": 8 + 6} {
 		out := formatted(t, "csv", TextOptions{Table: table}, "bench-ext4", "bench-nfs")
 		records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 		if err != nil || len(records)-1 != want {

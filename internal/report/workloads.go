@@ -17,6 +17,7 @@ func captions() [][2]string {
 		{"takeover", "all contenders see an expired claim at once"},
 		{"forced", "the named bad interleavings, on the real directory"},
 		{"deaths", "contenders killed at every step and at random moments"},
+		{"host-death", "claims that a host renewed until it was lost: the others ask for each until it is given to one"},
 		{"stall", "an owner stopped past its TTL, then continued"},
 		{"unrelated", "many keys: does work on one block another"},
 		{"scale", "the cost of a claim as keys grow in number"},

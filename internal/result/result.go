@@ -66,6 +66,17 @@ type Joined struct {
 	DriftPPM  float64  `json:"drift_ppm,omitzero"`
 	TripUS    float64  `json:"trip_us,omitzero"` // of the shortest round trip
 	Lost      string   `json:"lost,omitempty"`   // why the host was not there to the end
+	Held      []Held   `json:"held,omitempty"`   // by a lost host, and asked for by the others
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A Held is a lock that a host held when it was lost, or a claim that it renewed until then, by its protocol. Seconds are
+// since the last sign of the host.
+type Held struct {
+	What     string  `json:"what"`
+	RefusedS float64 `json:"refused_s,omitzero"` // when it was last asked for in vain
+	GivenS   float64 `json:"given_s,omitzero"`   // when it was given to another; 0 is never
 
 	Unknown jsontext.Value `json:",embed"`
 }

@@ -14,7 +14,7 @@ import (
 func (o *Options) bench(ctx context.Context, line race.Field, w Site, t *result.Target, until time.Time) error {
 	left := o.workloads()
 	for i, workload := range left {
-		if ctx.Err() != nil || o.lost() {
+		if ctx.Err() != nil || !o.goesOn(ctx, t, workload.Name) {
 			return nil
 		}
 		o.Progress.Probe(t.Name, workload.Name)
@@ -25,7 +25,7 @@ func (o *Options) bench(ctx context.Context, line race.Field, w Site, t *result.
 		})
 		t.Bench = append(t.Bench, rows...)
 		o.Progress.Benched(t.Name, rows)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !o.lostMore() {
 			return err
 		}
 	}

@@ -21,6 +21,12 @@ type Elsewhere interface {
 	// Make makes a work directory in the target. notes are for a person.
 	Make(context.Context) (site Site, notes []string, err error)
 
+	// Regroup has the same field and site go on without the hosts that were lost. It is an error if too few are left.
+	Regroup(context.Context) error
+
+	// Aftermath waits for what there is to learn of lost hosts, and releases what the hosts hold in the site.
+	Aftermath(context.Context) []result.Bench
+
 	// Joined is what the result keeps of the hosts; Lost names those that are no longer there, or is "".
 	Joined() []result.Joined
 	Lost() string
@@ -67,5 +73,35 @@ func (o *Options) prepareElsewhere(ctx context.Context, t *result.Target, host r
 	return site, err
 }
 
-// lost says that a host is gone, so that nothing more can be learnt.
-func (o *Options) lost() bool { return o.Elsewhere != nil && o.Elsewhere.Lost() != "" }
+// lostMore says that a host was lost of which nobody has been told yet.
+func (o *Options) lostMore() bool { return o.Elsewhere != nil && o.Elsewhere.Lost() != o.lost }
+
+// goesOn regroups the hosts when some were lost, and says so. It is false when too few are left to learn anything.
+func (o *Options) goesOn(ctx context.Context, t *result.Target, next string) bool {
+	if !o.lostMore() {
+		return true
+	}
+	if o.Elsewhere.Regroup(ctx) != nil {
+		return false // the file says which are lost
+	}
+	o.lost = o.Elsewhere.Lost()
+	routes, hosts, _ := o.Elsewhere.Look()
+	t.Scope, t.ScopeWhy = facts.Scope(result.Host{}, routes, hosts...)
+	o.warn(t, "from "+next+" on the others are alone: "+o.lost)
+	return true
+}
+
+// aftermath adds what became of the claims of lost hosts.
+func (o *Options) aftermath(ctx context.Context, t *result.Target) {
+	if o.Elsewhere == nil {
+		return
+	}
+	rows := o.Elsewhere.Aftermath(ctx)
+	for i := range rows {
+		rows[i].Scope = t.Scope
+	}
+	if len(rows) > 0 {
+		t.Bench = append(t.Bench, rows...)
+		o.Progress.Benched(t.Name, rows)
+	}
+}

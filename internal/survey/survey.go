@@ -37,6 +37,8 @@ type Options struct {
 	Full      bool     // the bench's sizes that take minutes
 	Times     bool     // of the bench: keep when each trial was
 	Draw      func(workload, protocol string, html []byte)
+
+	lost string // the hosts without which it goes on
 }
 
 // Progress is told what happens. Nil functions are left out.
@@ -266,18 +268,20 @@ func absolute(paths []string) []string {
 // alone are no ground for a verdict on a protocol.
 func (o *Options) all(ctx context.Context, line race.Field, w Site, t *result.Target, until time.Time) error {
 	o.Progress.Target(t.Name, len(o.chosen(t))+len(o.workloads()))
-	if o.BenchOnly {
-		return o.bench(ctx, line, w, t, until)
+	var probed error
+	if !o.BenchOnly {
+		probing := until
+		if len(o.workloads()) > 0 {
+			probing = probing.Add(-time.Until(until) / 3)
+		}
+		probed = o.probe(ctx, line, w, t, probing)
 	}
-	probing := until
-	if len(o.workloads()) > 0 {
-		probing = probing.Add(-time.Until(until) / 3)
+	err := probed
+	if err == nil {
+		err = o.bench(ctx, line, w, t, until)
 	}
-	if err := o.probe(ctx, line, w, t, probing); err != nil {
-		return err
-	}
-	err := o.bench(ctx, line, w, t, until)
-	if len(o.Config.Probes) == 0 {
+	o.aftermath(ctx, t)
+	if probed == nil && !o.BenchOnly && len(o.Config.Probes) == 0 {
 		t.Protocols = Join(t)
 	}
 	return err
@@ -291,7 +295,7 @@ func (o *Options) probe(ctx context.Context, line race.Field, w Site, t *result.
 		weights += max(1, p.Weight)
 	}
 	for _, p := range all {
-		if ctx.Err() != nil || o.lost() {
+		if ctx.Err() != nil || !o.goesOn(ctx, t, p.Name) {
 			return nil
 		}
 		o.Progress.Probe(t.Name, p.Name)
@@ -303,7 +307,7 @@ func (o *Options) probe(ctx context.Context, line race.Field, w Site, t *result.
 			t.Findings = append(t.Findings, f)
 			o.Progress.Found(t.Name, &f)
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !o.lostMore() {
 			return err
 		}
 	}
