@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -32,6 +33,11 @@ const patience = 30 * time.Second
 // what testscript provides, scripts have the commands of the table below, the conditions of capable, and in the
 // environment BIN, the program's path, and SHM, a directory on tmpfs.
 func TestScript(t *testing.T) {
+	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGINT} {
+		if signal.Ignored(s) { // as under nohup: the scripts' shells could not trap it
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 	bin := buildProgram(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
