@@ -77,7 +77,7 @@ func (d *field) start(ctx context.Context) error {
 	}
 	homes := d.homes(n)
 	return d.f.each(d.f.living(), func(h *host) error {
-		e := errand{Do: doStart, Homes: homes, HangAfter: int64(d.cfg.HangAfter), Seed: d.cfg.Seed}
+		e := errand{Do: doStart, Homes: homes, HangAfter: int64(d.cfg.HangAfter), Seed: d.cfg.Seed, Seen: d.words.number()}
 		for i := range n {
 			if r := d.routes[d.Route(i)]; r.host == h {
 				e.Contenders, e.Route = append(e.Contenders, i), append(e.Route, r.way)

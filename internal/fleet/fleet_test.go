@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -323,7 +326,12 @@ func TestAHostThatIsKilledEndsTheSurvey(t *testing.T) {
 		t.Errorf("%q %q", file.Incomplete, file.Hosts[1].Lost)
 	}
 	if len(file.Targets) != 1 || len(file.Targets[0].Findings) != 1 || file.Targets[0].Findings[0].Verdict != result.Unproven {
-		t.Errorf("%+v", file.Targets)
+		t.Fatalf("%+v", file.Targets)
+	}
+	for _, r := range file.Targets[0].Bench { // it was not asked for long enough
+		if r.Violations() > 0 || r.Void != 1 && r.Protocol != "flock-held" {
+			t.Errorf("%+v", r)
+		}
 	}
 	nothingLeft(t, dir)
 }
@@ -364,6 +372,87 @@ func TestTheSurveyGoesOnWithoutAHostThatIsKilled(t *testing.T) {
 		}
 	}
 	nothingLeft(t, dir)
+}
+
+// A host whose connection is cut is lost to the others, and lives. It takes the coordinator for gone after a while, and must
+// not remove the work directory then, in which the others survey on.
+func TestAHostThatIsCutOffLeavesTheDirectoryToTheOthers(t *testing.T) {
+	f, _ := serving(t, 3)
+	defer f.Close()
+	dir := t.TempDir()
+	at, cut := detour(t, f.point.url)
+	alpha := spawn(t, part{URL: at, Dir: dir, Name: "alpha"})
+	spawn(t, part{URL: f.point.url, Dir: dir, Name: "beta"})
+	spawn(t, part{URL: f.point.url, Dir: dir, Name: "gamma"})
+	if missing, err := f.Gather(t.Context()); err != nil || missing != "" {
+		t.Fatalf("%v %s\n%s", err, missing, alpha.out)
+	}
+	c := settings(t, "excl-create", "mkdir", "symlink")
+	c.Rounds, c.ProbeTime = 1<<30, 4*time.Second
+	whenTheyRace(t, dir, cut)
+	file, err := surveyed(t, f, c)
+	if err != nil || len(file.Targets) != 1 || len(file.Targets[0].Findings) != 3 {
+		t.Fatalf("%v: %+v", err, file.Targets)
+	}
+	for _, finding := range file.Targets[0].Findings[1:] {
+		if finding.Verdict != result.Holds {
+			t.Errorf("%+v", finding)
+		}
+	}
+	for _, r := range file.Targets[0].Bench {
+		if r.Violations() > 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if err := alpha.ends(t, 30*time.Second); err == nil || !strings.Contains(alpha.out.String(), "out of reach") {
+		t.Errorf("%v:\n%s", err, alpha.out)
+	}
+	nothingLeft(t, dir)
+}
+
+// detour is another address of a server, and cuts all who use it off, for good.
+func detour(t *testing.T, to string) (at string, cut func()) {
+	t.Helper()
+	u, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := u.Host
+	var mu sync.Mutex
+	var open []net.Conn
+	cut = func() {
+		l.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range open {
+			c.Close()
+		}
+	}
+	t.Cleanup(cut)
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b, err := net.Dial("tcp", server)
+			if err != nil {
+				a.Close()
+				return
+			}
+			mu.Lock()
+			open = append(open, a, b)
+			mu.Unlock()
+			go io.Copy(a, b)
+			go io.Copy(b, a)
+		}
+	}()
+	u.Host = l.Addr().String()
+	return u.String(), cut
 }
 
 func TestAHostThatHangsIsGivenUp(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,11 +57,25 @@ func (f *Fleet) Regroup(ctx context.Context) error {
 		if len(f.living()) < 2 {
 			return errors.New(f.Lost())
 		}
-		f.ground.routes = f.routes()
+		w := f.ground
+		w.set(f.routes())
+		w.handOver(ctx)
 		err := f.field.start(ctx)
-		if !slices.ContainsFunc(f.ground.routes, func(r route) bool { return r.host.lost() != nil }) {
+		if !slices.ContainsFunc(w.ways(), func(r route) bool { return r.host.lost() != nil }) {
 			return err
 		}
+	}
+}
+
+// handOver has the host of the first way own the work directory, and tells lost hosts, which may live, to leave.
+func (w *ground) handOver(ctx context.Context) {
+	for _, h := range w.f.hosts {
+		if h.lost() != nil {
+			_ = w.f.point.nc.PublishRequest(errandAt(w.f.session, h.id), answerAt(w.f.session, h.id), encode(errand{Do: doLeave}))
+		}
+	}
+	if _, err := w.do(ctx, &w.ways()[0], errand{Do: doSign}); err != nil {
+		w.f.Log("the work directory still bears the mark of a host that may be lost: " + err.Error())
 	}
 }
 
@@ -119,11 +134,12 @@ func (f *Fleet) Lost() string {
 func (f *Fleet) Make(ctx context.Context) (survey.Site, []string, error) {
 	w := &ground{f: f, nonce: survey.NewNonce(), routes: f.routes()}
 	f.ground = w
-	a, err := f.errand(ctx, w.routes[0].host, &errand{Do: doTidy, Way: w.routes[0].way})
+	first := &w.routes[0]
+	a, err := f.errand(ctx, first.host, &errand{Do: doTidy, Way: first.way})
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = w.do(ctx, &w.routes[0], errand{Do: doMake})
+	_, err = w.do(ctx, first, errand{Do: doMake})
 	for i := range a.Notes {
 		a.Notes[i] = plain(a.Notes[i])
 	}
@@ -132,9 +148,23 @@ func (f *Fleet) Make(ctx context.Context) (survey.Site, []string, error) {
 
 // A ground is a work directory seen over the routes of all hosts.
 type ground struct {
-	f      *Fleet
-	nonce  string
+	f     *Fleet
+	nonce string
+
+	mu     sync.Mutex
 	routes []route
+}
+
+func (w *ground) ways() []route {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.routes
+}
+
+func (w *ground) set(routes []route) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.routes = routes
 }
 
 func (w *ground) do(ctx context.Context, r *route, e errand) (answer, error) {
@@ -147,7 +177,7 @@ func (w *ground) Paths() []string { return w.under("") }
 
 func (w *ground) under(sub string) []string {
 	var all []string
-	for _, r := range w.routes {
+	for _, r := range w.ways() {
 		all = append(all, path.Join(r.name, dirPrefix+w.nonce, sub))
 	}
 	return all
@@ -157,9 +187,9 @@ func (w *ground) under(sub string) []string {
 // over the others.
 func (w *ground) SameEverywhere(ctx context.Context, patience time.Duration) error {
 	err := w.f.each(w.f.living(), func(h *host) error {
-		for i := range w.routes {
-			if r := &w.routes[i]; r.host == h {
-				if err := w.seen(ctx, r, patience); err != nil {
+		for _, r := range w.ways() {
+			if r.host == h {
+				if err := w.seen(ctx, &r, patience); err != nil {
 					return err
 				}
 			}
@@ -167,7 +197,7 @@ func (w *ground) SameEverywhere(ctx context.Context, patience time.Duration) err
 		return nil
 	})
 	if err == nil {
-		w.keepVigil(ctx)
+		w.keepVigil(ctx, patience/2)
 	}
 	return err
 }
@@ -181,14 +211,14 @@ func (w *ground) seen(ctx context.Context, r *route, patience time.Duration) err
 		case a.Seen, ctx.Err() != nil:
 			return nil
 		case time.Since(began) > patience:
-			return fmt.Errorf("%s does not reach the directory of %s: a file made there is not seen here within %v; give both hosts the same directory with --dir", r.name, w.routes[0].name, patience)
+			return fmt.Errorf("%s does not reach the directory of %s: a file made there is not seen here within %v; give both hosts the same directory with --dir", r.name, w.ways()[0].name, patience)
 		}
 	}
 }
 
 // Sub makes a fresh directory for one probe.
 func (w *ground) Sub(ctx context.Context, name string) ([]string, error) {
-	_, err := w.do(ctx, &w.routes[0], errand{Do: doSub, Sub: name})
+	_, err := w.do(ctx, &w.ways()[0], errand{Do: doSub, Sub: name})
 	return w.under(name), err
 }
 
@@ -205,7 +235,7 @@ func (w *ground) overAny(ctx context.Context, e errand) error {
 	var err error
 	for range 5 {
 		err = nil
-		there := slices.DeleteFunc(slices.Clone(w.routes), func(r route) bool { return r.host.lost() != nil })
+		there := slices.DeleteFunc(slices.Clone(w.ways()), func(r route) bool { return r.host.lost() != nil })
 		for i := range there {
 			if _, bad := w.do(ctx, &there[i], e); !errors.Is(bad, os.ErrNotExist) && !errors.Is(bad, unix.ESTALE) {
 				err = errors.Join(err, bad)

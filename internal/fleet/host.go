@@ -29,6 +29,7 @@ type host struct {
 
 	holds   []string      // from the beginning of the survey
 	watched chan struct{} // closed when nobody watches it any more; what follows is there then
+	sign    int64         // the last of it, after which the others asked
 	asks    []asked
 	held    []result.Held
 

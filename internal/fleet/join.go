@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -333,20 +334,19 @@ func (m *member) close() error {
 	return err
 }
 
-// keep has this host hold something, and let go of what it held before.
-func (m *member) keep(s *site, dir, host string) []string {
-	m.release()
-	k, held := s.keep(dir, host)
+// keep has this host hold something.
+func (m *member) keep(s *site, dir, host string) ([]string, error) {
+	k := newKeeper(s, dir, host)
 	m.mu.Lock()
-	leaving := m.desks == nil
-	if !leaving {
+	free := m.desks != nil && m.keeper == nil
+	if free {
 		m.keeper = k
 	}
 	m.mu.Unlock()
-	if leaving {
-		k.release()
+	if !free {
+		return nil, errors.New("this host leaves, or holds something already: refused")
 	}
-	return held
+	return k.keep(), nil
 }
 
 // release lets go of what this host keeps.
@@ -360,8 +360,13 @@ func (m *member) release() {
 	}
 }
 
-// abandon removes a work directory, whoever of the hosts comes first.
+// abandon removes a work directory, whoever of the hosts comes first. The others may survey on, if it is only this host that
+// has lost the coordinator.
 func (m *member) abandon(nonce string) (err error) {
+	if !m.sites[0].free(path.Join(dirPrefix+nonce, vigilDir)) {
+		m.Log("other hosts work in the work directory: it is left to them")
+		return nil
+	}
 	for range 5 {
 		if err = m.sites[0].remove(nonce); err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESTALE) {
 			return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,8 +17,8 @@ import (
 	"github.com/claimbench/claimbench/engine"
 )
 
-// From the beginning of a survey each host holds a lock of each kind, and a claim of each protocol that it renews. Nobody
-// asks for them while it lives: see vigil.
+// From the beginning of a survey each host holds a lock of each kind, and a claim of each protocol that it renews. The
+// others ask for them when nothing is heard of it: see vigil.
 
 // keptLocks are the kinds of locks, each on a file of its own.
 var keptLocks = map[string]func(fd int) error{
@@ -39,52 +41,73 @@ const keptTTL = 20 * time.Second
 type keeper struct {
 	site   *site
 	dir    string
-	files  []*os.File
+	host   string
+	ctx    context.Context
 	cancel context.CancelFunc
 	claims sync.WaitGroup
+
+	mu    sync.Mutex
+	files []*os.File
+}
+
+func newKeeper(s *site, dir, host string) *keeper {
+	k := &keeper{site: s, dir: dir, host: host}
+	k.ctx, k.cancel = context.WithCancel(context.Background())
+	return k
 }
 
 // keep takes what there is to hold, under the host's name, and says what that is. What the filesystem does not have is
 // left out.
-func (s *site) keep(dir, host string) (*keeper, []string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	k := &keeper{site: s, dir: dir, cancel: cancel}
-	var held []string
+func (k *keeper) keep() (held []string) {
 	for name, try := range keptLocks {
-		f, err := s.root.OpenFile(path.Join(dir, host+"."+name), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			continue
-		}
-		k.files = append(k.files, f)
-		if try(int(f.Fd())) == nil {
-			held = append(held, name)
+		if f, err := k.site.root.OpenFile(path.Join(k.dir, k.host+"."+name), os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+			k.mu.Lock()
+			k.files = append(k.files, f)
+			k.mu.Unlock()
+			if try(int(f.Fd())) == nil {
+				held = append(held, name)
+			}
 		}
 	}
 	for _, protocol := range keptClaims {
-		if k.claim(ctx, host, protocol) == nil {
+		if k.claim(protocol) == nil {
 			held = append(held, protocol)
 		}
 	}
 	slices.Sort(held)
-	return k, held
+	return held
 }
 
-// claim returns when the claim is made. It is renewed until the context ends.
-func (k *keeper) claim(ctx context.Context, host, protocol string) error {
+// claim returns when the claim is made. It is renewed until the keeper is to release it, and made again if it was lost.
+func (k *keeper) claim(protocol string) error {
 	g, err := k.site.guard(k.dir, protocol)
 	if err != nil {
 		return err
 	}
-	claimed := make(chan error, 2)
+	claimed := make(chan struct{}, 1)
 	k.claims.Go(func() {
-		_, err := g.Do(ctx, engine.Key{host}, func(ctx context.Context, _ engine.Token) error {
-			claimed <- nil
-			<-ctx.Done()
-			return ctx.Err() // gives the claim back
-		})
-		claimed <- errors.Join(err, g.Close())
+		defer g.Close()
+		for k.ctx.Err() == nil {
+			// What comes of it shows when others ask.
+			_, _ = g.Do(k.ctx, engine.Key{k.host}, func(ctx context.Context, _ engine.Token) error {
+				select {
+				case claimed <- struct{}{}:
+				default:
+				}
+				<-ctx.Done()
+				return ctx.Err() // gives the claim back
+			})
+			_ = pause(k.ctx, time.Second)
+		}
 	})
-	return <-claimed
+	select {
+	case <-claimed:
+		return nil
+	case <-time.After(keptTTL):
+		return errors.New("not claimed")
+	case <-k.ctx.Done():
+		return k.ctx.Err()
+	}
 }
 
 // guard opens the claim directory of a protocol, and makes it if nobody has. No symlink leads it out of the site.
@@ -108,6 +131,8 @@ func (k *keeper) release() {
 	go func() {
 		defer close(done)
 		k.claims.Wait()
+		k.mu.Lock()
+		defer k.mu.Unlock()
 		for _, f := range k.files {
 			f.Close()
 		}
@@ -120,19 +145,15 @@ func (k *keeper) release() {
 
 // keptIn is the directory that an errand means.
 func keptIn(e *errand) (string, error) {
-	dir, err := where(e.Nonce, e.Sub)
-	if err == nil {
-		err = named(e.Sub)
+	if e.Sub == "" || !nameForm.MatchString(e.Name) {
+		return "", fmt.Errorf("%.80q of host %.80q: refused", e.Sub, e.Name)
 	}
-	if err == nil && !nameForm.MatchString(e.Name) {
-		err = fmt.Errorf("%.80q is no name of a host: refused", e.Name)
-	}
-	return dir, err
+	return where(e.Nonce, e.Sub)
 }
 
-// ask asks once for what another host holds. A lock that is given is let go again, a claim is recorded as done; over says
-// that this has been, by whomever.
-func (s *site) ask(dir, host, what string) (won, over bool, err error) {
+// ask asks once for what another host holds. A lock that is given is let go again, a claim is recorded as done; given says
+// that it was given by now, to whomever.
+func (s *site) ask(dir, host, what string) (won, given bool, err error) {
 	if slices.Contains(keptClaims, what) {
 		return s.askClaim(dir, host, what)
 	}
@@ -145,11 +166,18 @@ func (s *site) ask(dir, host, what string) (won, over bool, err error) {
 		return false, false, err
 	}
 	defer f.Close()
-	won = try(int(f.Fd())) == nil
-	return won, won, nil
+	switch err := try(int(f.Fd())); err {
+	case nil:
+		return true, true, nil
+	case unix.EAGAIN, unix.EACCES: // fcntl(2) leaves it open which
+		return false, false, nil
+	default:
+		return false, false, err
+	}
 }
 
-func (s *site) askClaim(dir, host, protocol string) (won, over bool, err error) {
+// askClaim counts a claim as given if it could be recorded as done, and also if that was too late: then two had it.
+func (s *site) askClaim(dir, host, protocol string) (won, given bool, err error) {
 	g, err := s.guard(dir, protocol)
 	if err != nil {
 		return false, false, err
@@ -159,8 +187,44 @@ func (s *site) askClaim(dir, host, protocol string) (won, over bool, err error) 
 	if err != nil || out.State != engine.Won {
 		return false, out.State == engine.Done, err
 	}
-	if err := out.Lease.Done(nil); err != nil {
+	switch err := out.Lease.Done(nil); {
+	case err == nil:
+		return true, true, nil
+	case errors.Is(err, engine.ErrLost):
+		return true, true, out.Lease.Drop()
+	default:
 		return false, false, errors.Join(err, out.Lease.Drop())
 	}
-	return true, true, nil
+}
+
+// free waits until none of the hosts that ever held something in the directory holds a claim, and reports whether that
+// came in time. Whoever has released its own may be alone then.
+func (s *site) free(dir string) bool {
+	held, _ := fs.Glob(s.root.FS(), path.Join(dir, "*.flock"))
+	g, err := s.guard(dir, "generations")
+	if err != nil {
+		return true // nothing was ever held
+	}
+	defer g.Close()
+	until := time.Now().Add(keptTTL + 2*time.Second)
+	for _, name := range held {
+		key := engine.Key{strings.TrimSuffix(path.Base(name), ".flock")}
+		for {
+			out, err := g.Claim(context.Background(), key)
+			if err == nil && out.State == engine.Won {
+				_ = out.Lease.Drop()
+			}
+			if err == nil && out.State != engine.Held {
+				break
+			}
+			if _, err := s.root.Stat(dir); err != nil {
+				return true // another has removed it
+			}
+			if time.Now().After(until) {
+				return false
+			}
+			time.Sleep(askEvery)
+		}
+	}
+	return true
 }

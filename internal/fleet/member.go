@@ -90,7 +90,7 @@ func (m *member) serve(ctx context.Context, w welcome) error {
 				return
 			}
 			a := answer{}
-			if e.Do == doAsk { // beside the survey, which goes on
+			if e.Do == doKeep || e.Do == doAsk { // beside all else, which a lock that hangs must not keep waiting
 				go func() {
 					a.Failure = failureOf(m.run(ctx, w, &e, &a))
 					m.reply(msg, a)
@@ -191,7 +191,7 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	}
 	s := m.sites[e.Way]
 	switch e.Do {
-	case doSub, doClear, doRemove, doKeep, doAsk:
+	case doSub, doClear, doRemove, doKeep, doAsk, doSign:
 		if !m.has(e.Nonce) { // as if it were not there: who removes it over every way objects to nothing else
 			return &os.PathError{Op: e.Do, Path: dirPrefix + e.Nonce, Err: unix.ENOENT}
 		}
@@ -223,17 +223,19 @@ func (m *member) run(ctx context.Context, w welcome, e *errand, a *answer) (err 
 	case doKeep:
 		dir, err := keptIn(e)
 		if err == nil {
-			a.Held = m.keep(s, dir, e.Name)
+			a.Held, err = m.keep(s, dir, e.Name)
 		}
 		return err
 	case doAsk:
 		dir, err := keptIn(e)
 		if err == nil {
-			a.Won, a.Over, err = s.ask(dir, e.Name, e.What)
+			a.Won, a.Given, err = s.ask(dir, e.Name, e.What)
 		}
 		return err
 	case doRelease:
 		m.release()
+	case doSign:
+		return s.signAgain(e.Nonce)
 	case doTidy:
 		a.Notes = survey.RemoveLeftOvers(s.path)
 	case doCancel:
@@ -275,6 +277,9 @@ func (m *member) start(ctx context.Context, w welcome, e *errand, a *answer) err
 	m.mu.Lock()
 	m.homes = e.Homes
 	m.mu.Unlock()
+	if e.Seen > 0 && !m.words.wait(e.Seen, wordsWait) { // words that are still on their way are of those before
+		return errors.New("words never came")
+	}
 	if err := m.dismiss(); err != nil {
 		return err
 	}

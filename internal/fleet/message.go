@@ -98,6 +98,7 @@ type errand struct {
 	Sub        string   `json:"sub,omitzero"`
 	Name       string   `json:"name,omitzero"` // of the host whose things are meant: keep, ask
 	What       string   `json:"what,omitzero"` // ask
+	Seen       uint64   `json:"seen,omitzero"` // as in an order: start
 }
 
 // The errands of a host.
@@ -113,6 +114,7 @@ const (
 	doKeep    = "keep"    // locks and claims, until they are to be released
 	doRelease = "release" // them
 	doAsk     = "ask"     // for what another host keeps
+	doSign    = "sign"    // the work directory, in the place of a host that is lost
 	doLeave   = "leave"   // the survey is over
 )
 
@@ -187,7 +189,7 @@ type answer struct {
 	Notes   []string        `json:"notes,omitzero"`
 	Held    []string        `json:"held,omitzero"` // what a host keeps
 	Won     bool            `json:"won,omitzero"`
-	Over    bool            `json:"over,omitzero"` // it was given to somebody by now
+	Given   bool            `json:"given,omitzero"` // by now, to whomever
 }
 
 // mostBytes is more than any message of ours has.

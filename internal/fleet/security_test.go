@@ -288,7 +288,8 @@ func TestNothingOutsideTheDirectoryIsTouched(t *testing.T) {
 		}
 	}
 	for _, kept := range []string{dirPrefix + planted, "."} {
-		k, held := s.keep(kept, "precious")
+		k := newKeeper(s, kept, "precious")
+		held := k.keep()
 		k.release()
 		if kept != "." && len(held) > 0 || len(held) > len(keptLocks) {
 			t.Errorf("beyond a symlink: %v", held)

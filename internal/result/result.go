@@ -130,6 +130,9 @@ type Protocol struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+// HostDeath is the workload of what became of claims that a host held when it was lost.
+const HostDeath = "host-death"
+
 // A Bench is one workload with one protocol: real contenders, real deaths, the real directory. A trial that cannot be
 // judged, because a contender died of something else or the directory was taken away, is void: it is in Void, with the
 // reason in Voided, and in no other count.

@@ -78,13 +78,16 @@ func (o *Options) lostMore() bool { return o.Elsewhere != nil && o.Elsewhere.Los
 
 // goesOn regroups the hosts when some were lost, and says so. It is false when too few are left to learn anything.
 func (o *Options) goesOn(ctx context.Context, t *result.Target, next string) bool {
-	if !o.lostMore() {
-		return true
+	if o.tooFew || !o.lostMore() {
+		return !o.tooFew
 	}
-	if o.Elsewhere.Regroup(ctx) != nil {
-		return false // the file says which are lost
+	lost := o.Elsewhere.Lost()
+	if err := o.Elsewhere.Regroup(ctx); err != nil {
+		o.tooFew = true
+		o.warn(t, "from "+next+" on nothing was measured: "+oneLine(err))
+		return false
 	}
-	o.lost = o.Elsewhere.Lost()
+	o.lost = lost
 	routes, hosts, _ := o.Elsewhere.Look()
 	t.Scope, t.ScopeWhy = facts.Scope(result.Host{}, routes, hosts...)
 	o.warn(t, "from "+next+" on the others are alone: "+o.lost)

@@ -23,7 +23,7 @@ func (c *joint) measured() {
 	var scopes []remark
 	for i := range c.t.Bench {
 		r := &c.t.Bench[i]
-		if r.Protocol != c.spec.Name {
+		if r.Protocol != c.spec.Name || r.Workload == result.HostDeath && r.Violations() == 0 { // that is not asked for
 			continue
 		}
 		c.row(r)

@@ -38,7 +38,8 @@ type Options struct {
 	Times     bool     // of the bench: keep when each trial was
 	Draw      func(workload, protocol string, html []byte)
 
-	lost string // the hosts without which it goes on
+	lost   string // the hosts without which it goes on
+	tooFew bool   // are left to go on
 }
 
 // Progress is told what happens. Nil functions are left out.
