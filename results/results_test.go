@@ -36,6 +36,10 @@ func TestPublishedResultsAreValidAndTheirTablesAreRenderedFromThem(t *testing.T)
 		}
 		testenv.Rendered(t, f.Name+".md", table.Bytes(), *rewrite)
 	}
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) != len(files)+1 {
+		t.Errorf("%d pages of %d results and README.md (%v): one is of a result that is gone", len(pages), len(files), err)
+	}
 }
 
 func TestTheReadmeIsRenderedFromAllResults(t *testing.T) {
