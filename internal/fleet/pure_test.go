@@ -253,6 +253,7 @@ func TestHowLongWhatALostHostHeldIsRefused(t *testing.T) {
 	e := estate{holds: []string{"flock", "flock-held", "generations", "ofd-lock", "posix-lock"}, sign: 1e9, asks: []asked{
 		{what: "flock", invoke: 2e9, until: 3e9}, {what: "ofd-lock", invoke: 4e9, until: 5e9, won: true, given: true},
 		{what: "flock", invoke: 6e9, until: 7e9, err: errors.New("no answer")}, {what: "flock", invoke: 8e9, until: 9e9, won: true, given: true},
+		{what: "flock", by: "another", invoke: 8.5e9, until: 9.5e9},
 		{what: "posix-lock", invoke: 31e9, until: 32e9}, {what: "flock-held", invoke: 2e9, until: 3e9, err: errors.New("no answer")},
 		{what: "generations", invoke: 2e9, until: 3e9}, {what: "generations", invoke: 4e9, until: 5e9, given: true},
 	}}

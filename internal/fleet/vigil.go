@@ -184,12 +184,15 @@ func (e *estate) waits() []result.Held {
 	all := []result.Held{}
 	for _, what := range e.holds {
 		h, lost := result.Held{What: what}, false
-		for _, a := range e.of(what) {
+		asks := e.of(what)
+		slices.SortStableFunc(asks, func(a, b asked) int { return cmp.Compare(a.until, b.until) })
+		for _, a := range asks {
 			switch {
-			case a.won && h.GivenS == 0:
+			case h.GivenS > 0:
+			case a.won:
 				h.GivenS = float64(a.until-e.sign) / 1e9
 			case a.given:
-				lost = true // or the answer to an earlier question was
+				lost = true // the answer to an earlier question was
 			case a.err == nil:
 				h.RefusedS = max(h.RefusedS, float64(a.invoke-e.sign)/1e9)
 			}

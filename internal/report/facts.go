@@ -163,7 +163,7 @@ func wait(h *result.Held) string {
 		return fmt.Sprintf("not within %.0f s", h.RefusedS)
 	case h.RefusedS == 0:
 		return fmt.Sprintf("within %.1f s", h.GivenS)
-	default: // asked for four times a second
+	default: // asked for every quarter of a second
 		return fmt.Sprintf("after %.1f s", h.GivenS)
 	}
 }

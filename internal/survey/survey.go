@@ -354,7 +354,9 @@ func (o *Options) inside(ctx context.Context, line race.Field, w Site, t *result
 	return nil
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func oneLine(err error) string {
+	return strings.Join(slices.Compact(strings.Split(err.Error(), "\n")), "; ")
+}
 
 // contenders are the numbers that race: with several routes, at least two on each, so that what happens within a
 // route is told from what happens between them.
