@@ -147,14 +147,21 @@ func joined(j *result.Joined, all bool) string {
 	if j.Lost != "" {
 		s += "; " + j.Lost
 	}
-	var waits []string
-	for _, h := range j.Held {
-		waits = append(waits, h.What+" "+wait(&h))
-	}
-	if len(waits) > 0 {
-		s += "; after the last sign of it, what it held was given to another: " + strings.Join(waits, ", ")
-	}
 	return s
+}
+
+// bequests say when what each lost host held was given to another.
+func bequests(f *result.File) (all []string) {
+	for _, j := range f.Hosts {
+		var waits []string
+		for _, h := range j.Held {
+			waits = append(waits, h.What+" "+wait(&h))
+		}
+		if len(waits) > 0 {
+			all = append(all, fmt.Sprintf("What %s held was given to another, counted from the last sign of it: %s.", j.Host.Name, strings.Join(waits, ", ")))
+		}
+	}
+	return all
 }
 
 func wait(h *result.Held) string {

@@ -16,6 +16,9 @@ func Markdown(w io.Writer, files []*result.File) error {
 	for _, f := range files {
 		if f.Incomplete != "" {
 			fmt.Fprintf(&out, "**INCOMPLETE: %s**\n\n", escape(f.Incomplete))
+			for _, b := range bequests(f) {
+				fmt.Fprintf(&out, "%s\n\n", escape(b))
+			}
 		}
 		if len(f.Targets) == 0 {
 			fmt.Fprintf(&out, "Nothing was surveyed.\n\n%s; %s\n\n", escape(host(&f.Host, false)), escape(run(f)))

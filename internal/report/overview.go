@@ -101,7 +101,11 @@ func overviewTargets(out *bytes.Buffer, files []Published, rows []overviewRow) {
 		if len(f.File.Targets) == 0 {
 			markdownRow(out, f.cells(f.Name, "", "", "", "", cmp.Or(why, "Nothing was surveyed.")))
 		} else if why != "" {
-			incomplete = append(incomplete, fmt.Sprintf("- **INCOMPLETE: %s: %s**", escape(f.Name), escape(why)))
+			line := fmt.Sprintf("- **INCOMPLETE: %s: %s**", escape(f.Name), escape(why))
+			for _, b := range bequests(f.File) {
+				line += " " + escape(b)
+			}
+			incomplete = append(incomplete, line)
 		}
 	}
 	fmt.Fprintln(out)

@@ -45,6 +45,9 @@ type page struct {
 func (p *page) file(f *result.File) error {
 	if f.Incomplete != "" {
 		p.line("", "INCOMPLETE: "+f.Incomplete)
+		for _, b := range bequests(f) {
+			p.line("", b)
+		}
 		p.line("", "")
 	}
 	for i := range f.Targets {
