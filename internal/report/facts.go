@@ -170,7 +170,9 @@ func wait(h *result.Held) string {
 		return fmt.Sprintf("not within %.0f s", h.RefusedS)
 	case h.RefusedS == 0:
 		return fmt.Sprintf("within %.1f s", h.GivenS)
-	default: // asked for every quarter of a second
+	case h.GivenS-h.RefusedS > 1: // one question was not answered at once
+		return fmt.Sprintf("after %.1f to %.1f s", h.RefusedS, h.GivenS)
+	default:
 		return fmt.Sprintf("after %.1f s", h.GivenS)
 	}
 }
