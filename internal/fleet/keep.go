@@ -44,10 +44,10 @@ type keeper struct {
 	host   string
 	ctx    context.Context
 	cancel context.CancelFunc
-	claims sync.WaitGroup
 
-	mu    sync.Mutex
-	files []*os.File
+	mu     sync.Mutex // over what follows, to which nothing is added once the context has ended
+	files  []*os.File
+	claims sync.WaitGroup
 }
 
 func newKeeper(s *site, dir, host string) *keeper {
@@ -60,13 +60,16 @@ func newKeeper(s *site, dir, host string) *keeper {
 // left out.
 func (k *keeper) keep() (held []string) {
 	for name, try := range keptLocks {
-		if f, err := k.site.root.OpenFile(path.Join(k.dir, k.host+"."+name), os.O_RDWR|os.O_CREATE, 0o600); err == nil {
-			k.mu.Lock()
-			k.files = append(k.files, f)
-			k.mu.Unlock()
-			if try(int(f.Fd())) == nil {
-				held = append(held, name)
-			}
+		f, err := k.site.root.OpenFile(path.Join(k.dir, k.host+"."+name), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			continue
+		}
+		if !k.add(func() { k.files = append(k.files, f) }) {
+			f.Close()
+			return nil
+		}
+		if try(int(f.Fd())) == nil {
+			held = append(held, name)
 		}
 	}
 	for _, protocol := range keptClaims {
@@ -78,6 +81,17 @@ func (k *keeper) keep() (held []string) {
 	return held
 }
 
+// add is false when all was released already.
+func (k *keeper) add(what func()) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx.Err() != nil {
+		return false
+	}
+	what()
+	return true
+}
+
 // claim returns when the claim is made. It is renewed until the keeper is to release it, and made again if it was lost.
 func (k *keeper) claim(protocol string) error {
 	g, err := k.site.guard(k.dir, protocol)
@@ -85,7 +99,7 @@ func (k *keeper) claim(protocol string) error {
 		return err
 	}
 	claimed := make(chan struct{}, 1)
-	k.claims.Go(func() {
+	renew := func() {
 		defer g.Close()
 		for k.ctx.Err() == nil {
 			// What comes of it shows when others ask.
@@ -99,7 +113,10 @@ func (k *keeper) claim(protocol string) error {
 			})
 			_ = pause(k.ctx, time.Second)
 		}
-	})
+	}
+	if !k.add(func() { k.claims.Go(renew) }) {
+		return errors.Join(k.ctx.Err(), g.Close())
+	}
 	select {
 	case <-claimed:
 		return nil
@@ -126,13 +143,13 @@ func (s *site) guard(dir, protocol string) (*engine.Guard, error) {
 
 // release lets all go. Nobody waits for a filesystem that hangs.
 func (k *keeper) release() {
+	k.mu.Lock()
 	k.cancel()
+	k.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		k.claims.Wait()
-		k.mu.Lock()
-		defer k.mu.Unlock()
 		for _, f := range k.files {
 			f.Close()
 		}
@@ -176,7 +193,7 @@ func (s *site) ask(dir, host, what string) (won, given bool, err error) {
 	}
 }
 
-// askClaim counts a claim as given if it could be recorded as done, and also if that was too late: then two had it.
+// askClaim counts a claim as given if it could be recorded as done, and also if another was given it before it had expired.
 func (s *site) askClaim(dir, host, protocol string) (won, given bool, err error) {
 	g, err := s.guard(dir, protocol)
 	if err != nil {
@@ -190,7 +207,7 @@ func (s *site) askClaim(dir, host, protocol string) (won, given bool, err error)
 	switch err := out.Lease.Done(nil); {
 	case err == nil:
 		return true, true, nil
-	case errors.Is(err, engine.ErrLost):
+	case errors.Is(err, engine.ErrLost) && engine.OSClock{}.Now() < out.Lease.Expires():
 		return true, true, out.Lease.Drop()
 	default:
 		return false, false, errors.Join(err, out.Lease.Drop())
