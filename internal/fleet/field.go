@@ -69,7 +69,9 @@ func (d *field) homes(n int) []string {
 // start starts the contenders on the hosts that are there, in the place of any that are.
 func (d *field) start(ctx context.Context) error {
 	n := d.cfg.Contenders
-	d.routes = d.f.routes()
+	if d.routes = d.f.routes(); len(d.routes) == 0 {
+		return errors.New(d.f.Lost())
+	}
 	d.words.forget()
 	d.who, d.left, d.failed, d.fits = make([]race.Identity, n), make([]int, n), make([]error, n), make([]fit, n)
 	for i := range n {

@@ -328,6 +328,9 @@ func TestAHostThatIsKilledEndsTheSurvey(t *testing.T) {
 	if len(file.Targets) != 1 || len(file.Targets[0].Findings) != 1 || file.Targets[0].Findings[0].Verdict != result.Unproven {
 		t.Fatalf("%+v", file.Targets)
 	}
+	if len(file.Targets[0].Bench) != len(keptClaims) {
+		t.Errorf("%+v", file.Targets[0].Bench)
+	}
 	for _, r := range file.Targets[0].Bench { // it was not asked for long enough
 		if r.Violations() > 0 || r.Void != 1 && r.Protocol != "flock-held" {
 			t.Errorf("%+v", r)
@@ -399,6 +402,9 @@ func TestAHostThatIsCutOffLeavesTheDirectoryToTheOthers(t *testing.T) {
 			t.Errorf("%+v", finding)
 		}
 	}
+	if len(file.Targets[0].Bench) != len(keptClaims) {
+		t.Errorf("%+v", file.Targets[0].Bench)
+	}
 	for _, r := range file.Targets[0].Bench {
 		if r.Violations() > 0 {
 			t.Errorf("%+v", r)
@@ -469,6 +475,10 @@ func TestAHostThatHangsIsGivenUp(t *testing.T) {
 	}
 	if !strings.Contains(file.Incomplete, "beta is lost: no sign of it") {
 		t.Errorf("%q", file.Incomplete)
+	}
+	hosts[1].Process.Signal(unix.SIGCONT) // it was told to leave, and hears of it now
+	if err := hosts[1].ends(t, 10*time.Second); err != nil {
+		t.Errorf("%v:\n%s", err, hosts[1].out)
 	}
 }
 

@@ -54,27 +54,36 @@ func (f *Fleet) Start(ctx context.Context, cfg race.Config) (race.Field, error) 
 // Regroup has the survey go on without the hosts that were lost, with new contenders on the ground that is there.
 func (f *Fleet) Regroup(ctx context.Context) error {
 	for {
-		if len(f.living()) < 2 {
+		f.sendAway()
+		routes := f.routes()
+		if len(routes) == 0 || !slices.ContainsFunc(routes, func(r route) bool { return r.host != routes[0].host }) {
 			return errors.New(f.Lost())
 		}
-		w := f.ground
-		w.set(f.routes())
-		w.handOver(ctx)
+		f.ground.handOver(ctx, routes)
 		err := f.field.start(ctx)
-		if !slices.ContainsFunc(w.ways(), func(r route) bool { return r.host.lost() != nil }) {
+		if !slices.ContainsFunc(routes, func(r route) bool { return r.host.lost() != nil }) {
 			return err
 		}
 	}
 }
 
-// handOver has the host of the first way own the work directory, and tells lost hosts, which may live, to leave.
-func (w *ground) handOver(ctx context.Context) {
-	for _, h := range w.f.hosts {
+// sendAway tells lost hosts to leave, as they may live. None is waited for.
+func (f *Fleet) sendAway() {
+	for _, h := range f.hosts {
 		if h.lost() != nil {
-			_ = w.f.point.nc.PublishRequest(errandAt(w.f.session, h.id), answerAt(w.f.session, h.id), encode(errand{Do: doLeave}))
+			_ = f.point.nc.PublishRequest(errandAt(f.session, h.id), answerAt(f.session, h.id), encode(errand{Do: doLeave}))
 		}
 	}
-	if _, err := w.do(ctx, &w.ways()[0], errand{Do: doSign}); err != nil {
+}
+
+// handOver has the work directory seen over these ways only, and owned by the host of the first.
+func (w *ground) handOver(ctx context.Context, routes []route) {
+	w.mu.Lock()
+	w.routes = routes
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := w.do(ctx, &routes[0], errand{Do: doSign}); err != nil {
 		w.f.Log("the work directory still bears the mark of a host that may be lost: " + err.Error())
 	}
 }
@@ -133,6 +142,9 @@ func (f *Fleet) Lost() string {
 // returns it.
 func (f *Fleet) Make(ctx context.Context) (survey.Site, []string, error) {
 	w := &ground{f: f, nonce: survey.NewNonce(), routes: f.routes()}
+	if len(w.routes) == 0 {
+		return nil, nil, errors.New(f.Lost())
+	}
 	f.ground = w
 	first := &w.routes[0]
 	a, err := f.errand(ctx, first.host, &errand{Do: doTidy, Way: first.way})
@@ -159,12 +171,6 @@ func (w *ground) ways() []route {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.routes
-}
-
-func (w *ground) set(routes []route) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.routes = routes
 }
 
 func (w *ground) do(ctx context.Context, r *route, e errand) (answer, error) {

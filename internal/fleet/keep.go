@@ -220,7 +220,7 @@ func (s *site) free(dir string) bool {
 	held, _ := fs.Glob(s.root.FS(), path.Join(dir, "*.flock"))
 	g, err := s.guard(dir, "generations")
 	if err != nil {
-		return true // nothing was ever held
+		return errors.Is(err, os.ErrNotExist) // nothing was ever held, or all is removed
 	}
 	defer g.Close()
 	until := time.Now().Add(keptTTL + 2*time.Second)

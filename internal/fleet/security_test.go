@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -471,6 +472,40 @@ func TestAWorkDirectoryThatCannotBeSignedIsTakenBack(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// Whoever cannot find out whether others hold anything does not take the directory for abandoned.
+func TestAFullDiskDoesNotMakeADirectoryFree(t *testing.T) {
+	dir := testenv.Tmpfs(t, "nr_inodes=60")
+	s, err := openSite(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.root.Close()
+	k := newKeeper(s, ".", "beta")
+	defer k.release()
+	if held := k.keep(); len(held) != len(keptLocks)+len(keptClaims) {
+		t.Fatalf("%v", held)
+	}
+	for i := range 60 {
+		_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600) // until none is left
+	}
+	if s.free(".") {
+		t.Error("it is taken for free while another holds claims")
+	}
+}
+
+func TestWithoutAHostNothingIsStarted(t *testing.T) {
+	h := newHost(0, "a", hello{Name: "alpha"})
+	h.losing("it was killed")
+	f, _ := serving(t, 2)
+	defer f.Close()
+	f.hosts, f.field = []*host{h}, &field{f: f}
+	for _, err := range []error{f.field.start(t.Context()), f.Regroup(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "alpha is lost") {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

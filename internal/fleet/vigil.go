@@ -69,6 +69,7 @@ func (w *ground) watch(ctx context.Context, h *host) {
 		if h.asks = w.askAll(ctx, h); h.lost() != nil && h.seen.Load() == h.sign {
 			return
 		}
+		h.asks = nil
 	}
 }
 
@@ -126,6 +127,7 @@ func (f *Fleet) Aftermath(ctx context.Context) []result.Bench {
 		return nil
 	}
 	for h := f.askedFor(); h != nil && ctx.Err() == nil; h = f.askedFor() {
+		f.sendAway()
 		f.Log(fmt.Sprintf("what %s held is asked for, for up to %v", h.name(), f.askFor))
 		select {
 		case <-h.watched:
@@ -222,8 +224,7 @@ func inherited(estates []estate) (rows []result.Bench) {
 	return rows
 }
 
-// inherit is one trial. A claim that nobody was given proves nothing: the host may live, and may have been asked for too
-// briefly.
+// inherit is one trial. A claim that nobody was given proves nothing.
 func (e *estate) inherit(r *result.Bench) {
 	time, won, by := result.TrialTime{Begin: e.sign, UnderFault: true}, 0, map[string]bool{}
 	asks := e.of(r.Protocol)
@@ -235,7 +236,11 @@ func (e *estate) inherit(r *result.Bench) {
 		}
 	}
 	if won == 0 {
-		r.Void, r.Voided = r.Void+1, []string{"nobody was given the claim: the host may live, and hold it"}
+		why := "nobody was given the claim: the host may live, and hold it, or was asked for too briefly"
+		if slices.ContainsFunc(asks, func(a asked) bool { return a.given }) {
+			why = "the answer of whoever was given the claim is lost"
+		}
+		r.Void, r.Voided = r.Void+1, []string{why}
 		return
 	}
 	r.Trials, r.Attempts, r.Expected, r.UnderFault = r.Trials+1, r.Attempts+len(asks), r.Expected+1, r.UnderFault+1
