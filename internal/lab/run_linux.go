@@ -26,12 +26,19 @@ type Run struct {
 	Tool     result.Tool                       // this program
 	BuiltIn  bool                              // targets and settings are the built-in ones: a target's name is enough to repeat its result
 	Hide     bool                              // host names, paths and addresses are left out of the results
-	Again    bool                              // a target that too little was seen of is surveyed once more
+	Again    bool                              // a target that too little was seen of is surveyed once more, in the end, alone
 	Settings func(name string) ([]byte, error) // the YAML of a survey, by its name in a target
 	Begin    func(t Target)                    // a target's turn has come
 	End      func(t Target, outcome Outcome)   // it is over
 
 	ending sync.Mutex
+	thin   []first
+}
+
+// A first is what became of a target that is to be surveyed once more.
+type first struct {
+	target  Target
+	outcome Outcome
 }
 
 // An Outcome is what became of a target.
@@ -62,6 +69,7 @@ func (r *Run) All(ctx context.Context) error {
 	r.sideBySide(ctx, 1, local)
 	r.sideBySide(ctx, max(1, r.Jobs), shared)
 	r.sideBySide(ctx, 1, kernels)
+	r.onceMore(ctx, r.one)
 	return ctx.Err()
 }
 
@@ -71,7 +79,7 @@ func (r *Run) sideBySide(ctx context.Context, jobs int, targets []Target) {
 	for range jobs {
 		all.Go(func() {
 			for t := range queue {
-				r.turn(ctx, t)
+				r.turn(ctx, t, r.one)
 			}
 		})
 	}
@@ -82,29 +90,39 @@ func (r *Run) sideBySide(ctx context.Context, jobs int, targets []Target) {
 	all.Wait()
 }
 
-func (r *Run) turn(ctx context.Context, t Target) {
+// turn surveys a target. If that was too little, it is put off, if that is wanted.
+func (r *Run) turn(ctx context.Context, t Target, one func(context.Context, Target) Outcome) {
 	if ctx.Err() != nil {
 		return
 	}
-	began := time.Now()
-	o := r.twice(ctx, t, r.one)
-	o.Took = time.Since(began)
+	o := r.timed(ctx, t, one)
 	r.ending.Lock()
 	defer r.ending.Unlock()
+	if r.Again && o.thin() && ctx.Err() == nil {
+		r.thin = append(r.thin, first{t, o})
+		return
+	}
 	r.End(t, o)
 }
 
-// twice surveys a target, and once more if that was too little and is wanted.
-func (r *Run) twice(ctx context.Context, t Target, one func(context.Context, Target) Outcome) Outcome {
-	r.Begin(t)
-	o := one(ctx, t)
-	if !r.Again || !o.thin() || ctx.Err() != nil {
-		return o
+// onceMore surveys what was put off, each target with the machine to itself.
+func (r *Run) onceMore(ctx context.Context, one func(context.Context, Target) Outcome) {
+	for _, before := range r.thin {
+		o := before.outcome
+		if ctx.Err() == nil {
+			o = r.timed(ctx, before.target, one)
+			o.AtFirst, o.Took = before.outcome.Unproven, o.Took+before.outcome.Took
+		}
+		r.End(before.target, o)
 	}
+}
+
+func (r *Run) timed(ctx context.Context, t Target, one func(context.Context, Target) Outcome) Outcome {
 	r.Begin(t)
-	again := one(ctx, t)
-	again.AtFirst = o.Unproven
-	return again
+	began := time.Now()
+	o := one(ctx, t)
+	o.Took = time.Since(began)
+	return o
 }
 
 // thin says that nothing is known to be wrong, and something is not known to be right.

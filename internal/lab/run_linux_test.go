@@ -84,10 +84,16 @@ func TestATargetIsSurveyedAgainOnce(t *testing.T) {
 		{"failed", true, Outcome{Unproven: thin.Unproven, Err: errors.New("y")}, 1},
 	} {
 		begun, outcomes := 0, []Outcome{c.first, thin, thin}
-		r := Run{Again: c.again, Begin: func(Target) { begun++ }}
-		o := r.twice(t.Context(), Target{}, func(context.Context, Target) Outcome { return outcomes[begun-1] })
-		if begun != c.want || (len(o.AtFirst) == 1) != (c.want == 2) {
-			t.Errorf("%s: surveyed %d times, want %d; at first %q", c.name, begun, c.want, o.AtFirst)
+		var ended []Outcome
+		r := Run{Again: c.again, Begin: func(Target) { begun++ }, End: func(_ Target, o Outcome) { ended = append(ended, o) }}
+		one := func(context.Context, Target) Outcome { return outcomes[begun-1] }
+		r.turn(t.Context(), Target{}, one)
+		if later := len(ended) == 0; later != (c.want == 2) {
+			t.Errorf("%s: put off: %v", c.name, later)
+		}
+		r.onceMore(t.Context(), one)
+		if begun != c.want || len(ended) != 1 || (len(ended[0].AtFirst) == 1) != (c.want == 2) {
+			t.Errorf("%s: surveyed %d times, want %d; %+v", c.name, begun, c.want, ended)
 		}
 	}
 }
