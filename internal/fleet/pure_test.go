@@ -240,6 +240,12 @@ func TestAClaimOfALostHostIsInheritedOnce(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 	}
+	unknown := inherited([]estate{
+		{holds: []string{"generations"}, asks: []asked{no("a", 1e9)}}, {holds: []string{"generations"}, asks: []asked{given("b", 1e9)}},
+	})
+	if r := unknown[0]; r.Void != 2 || len(r.Voided) != 2 {
+		t.Errorf("two hosts whose claims came to different ends: %+v", r)
+	}
 	twice := inherited([]estate{
 		{holds: []string{"generations"}, sign: 1e9, asks: []asked{no("a", 2e9), won("a", 3e9)}},
 		{holds: []string{"generations"}, sign: 5e9, asks: []asked{won("b", 9e9)}},

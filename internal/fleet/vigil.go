@@ -175,9 +175,11 @@ type estate struct {
 	asks  []asked
 }
 
-// of are the questions for one thing.
+// of are the questions for one thing, in the order of their answers.
 func (e *estate) of(what string) []asked {
-	return slices.DeleteFunc(slices.Clone(e.asks), func(a asked) bool { return a.what != what })
+	asks := slices.DeleteFunc(slices.Clone(e.asks), func(a asked) bool { return a.what != what })
+	slices.SortStableFunc(asks, func(a, b asked) int { return cmp.Compare(a.until, b.until) })
+	return asks
 }
 
 // waits says how long the others asked for each thing, since the last sign of the host. What nobody was given an answer
@@ -186,9 +188,7 @@ func (e *estate) waits() []result.Held {
 	all := []result.Held{}
 	for _, what := range e.holds {
 		h, lost := result.Held{What: what}, false
-		asks := e.of(what)
-		slices.SortStableFunc(asks, func(a, b asked) int { return cmp.Compare(a.until, b.until) })
-		for _, a := range asks {
+		for _, a := range e.of(what) {
 			switch {
 			case h.GivenS > 0:
 			case a.won:
@@ -240,7 +240,9 @@ func (e *estate) inherit(r *result.Bench) {
 		if slices.ContainsFunc(asks, func(a asked) bool { return a.given }) {
 			why = "the answer of whoever was given the claim is lost"
 		}
-		r.Void, r.Voided = r.Void+1, []string{why}
+		if r.Void++; !slices.Contains(r.Voided, why) {
+			r.Voided = append(r.Voided, why)
+		}
 		return
 	}
 	r.Trials, r.Attempts, r.Expected, r.UnderFault = r.Trials+1, r.Attempts+len(asks), r.Expected+1, r.UnderFault+1
